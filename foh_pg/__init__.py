@@ -1,0 +1,9 @@
+"""A learned, label-aware vector index for PostgreSQL that keeps learning while rows stream in."""
+
+from __future__ import annotations
+
+from foh_pg.errors import FohError
+
+__version__ = "0.1.0"
+
+__all__ = ["FohError", "__version__"]

@@ -1,0 +1,26 @@
+"""Every error that foh_pg raises on purpose."""
+
+from __future__ import annotations
+
+
+class FohError(Exception):
+    """Something foh_pg was asked to do cannot be done."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__)
+
+
+class InputError(FohError, ValueError):
+    """A value that was passed in cannot be used."""
+
+
+class StateError(FohError):
+    """A saved learner state cannot be restored."""
+
+
+class SchemaError(FohError):
+    """The schema foh in this database does not fit this package."""
+
+
+class IndexNotFound(FohError, LookupError):
+    """There is no such index."""

@@ -1,0 +1,1 @@
+"""Online hashing learners; they know nothing of databases."""
