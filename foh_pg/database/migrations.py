@@ -102,7 +102,8 @@ class _SQLAlchemy:
     def __init__(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "postgresql":
             raise InputError(f"foh_pg works on PostgreSQL, and this connection is to {connection.dialect.name}")
-        if connection.get_isolation_level() == "AUTOCOMMIT":
+        # SQLAlchemy asks the server for the level, and the server knows of no such level.
+        if getattr(connection.connection.dbapi_connection, "autocommit", False):
             raise InputError(
                 "a migration is one transaction, and this SQLAlchemy connection has isolation level AUTOCOMMIT: "
                 "pass one without it"

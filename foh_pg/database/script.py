@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from alembic.operations import Operations
 from sqlalchemy import TextClause, text
 
@@ -21,12 +23,23 @@ BEGIN
 END
 {outer}"""
 
+TEMPLATE = """\
+INSERT INTO foh.template (name, body) VALUES ('{name}', {quote}
+{body}
+{quote}) ON CONFLICT (name) DO UPDATE SET body = excluded.body"""
+
 
 def statement(name: str, body: str) -> str:
     """Wrap `body` into a DO block that puts the schema of pgvector, quoted, where it says ``@vector@``."""
     body = body.strip()
     outer, inner = unused_tags(body)
     return WRAPPER.format(name=name, body=body, outer=outer, inner=inner)
+
+
+def template(name: str, body: str) -> str:
+    """Keep `body`, the SQL of an object of one index, in foh.template."""
+    _, quote = unused_tags(body)
+    return TEMPLATE.format(name=name, body=body.strip(), quote=quote)
 
 
 def unused_tags(body: str) -> tuple[str, str]:
@@ -46,3 +59,9 @@ def apply(op: Operations, *names: str) -> None:
     """Run files of `sql/` in a migration."""
     for name in names:
         op.execute(literal(statement(name, resources.sql(name))))
+
+
+def store(op: Operations, *names: str) -> None:
+    """Put files of `sql/index/` where foh.create_index finds them, each under its name without the suffix."""
+    for name in names:
+        op.execute(literal(template(PurePosixPath(name).stem, resources.sql(name))))

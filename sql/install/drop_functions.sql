@@ -19,5 +19,7 @@ BEGIN
     IF victim IS NOT NULL THEN
         EXECUTE 'DROP ROUTINE ' || victim;
     END IF;
+
+    DELETE FROM foh.template;
 END
 $foh$;
