@@ -1,5 +1,6 @@
--- Whether the lists of the index can answer a search; fallback says why not.
-CREATE OR REPLACE FUNCTION {state}(OUT version bigint, OUT truncated bigint, OUT scale float8, OUT fallback text)
+-- Whether the lists of the index can answer a search; fallback says why not. A plain SQL function that returns a
+-- table, so that it is inlined.
+CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, scale float8, fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT i.version,
