@@ -13,7 +13,7 @@ down_revision = "0001"
 
 def upgrade(op: Operations) -> None:
     store(op, *sql_files("index"))
-    apply(op, *sql_files("functions", "views"))
+    apply(op, *sql_files("functions", "views"), "grants.sql")
 
 
 def downgrade(op: Operations) -> None:
