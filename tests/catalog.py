@@ -12,7 +12,8 @@ SELECT 'relation', c.oid::regclass::text, c.relkind::text, c.relacl::text, c.rel
 FROM pg_class c WHERE relnamespace = 'foh'::regnamespace
 UNION ALL
 SELECT 'column', a.attrelid::regclass::text, a.attname, format_type(a.atttypid, a.atttypmod),
-       a.attnotnull::text, a.attstorage::text || a.attidentity::text || a.attgenerated::text, pg_get_expr(d.adbin, d.adrelid)
+       a.attnotnull::text,
+       a.attstorage::text || a.attidentity::text || a.attgenerated::text, pg_get_expr(d.adbin, d.adrelid)
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
      LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE c.relnamespace = 'foh'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped

@@ -2,8 +2,8 @@
 
 Alembic plans the steps and keeps the version table, and always writes SQL; we run that SQL. So a database
 migrated online and one migrated with the printed script cannot differ, and it does not matter whether the
-caller has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`) are
-never installed: the caller may be in the middle of an Alembic migration of its own.
+caller has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`)
+are never installed: the caller may be in the middle of an Alembic migration of its own.
 """
 
 from __future__ import annotations
