@@ -6,8 +6,8 @@ import typer
 
 from foh_pg.cli.options import Dsn, Json, Yes
 from foh_pg.cli.output import print_json, say
+from foh_pg.cli.session import session
 from foh_pg.database import migrations
-from foh_pg.database.connection import connect
 
 
 def migrate(
@@ -19,7 +19,7 @@ def migrate(
     json: Json = False,
 ) -> None:
     """Install schema foh, bring it up to date, or take it back."""
-    with connect(dsn, autocommit=True) as connection:
+    with session(dsn, installed=False) as connection:
         start = migrations.revision(connection)
         if migrations.is_downgrade(start, to) and not yes:
             typer.confirm(

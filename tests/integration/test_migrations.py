@@ -336,6 +336,32 @@ class TestDowngrade:
         )
         assert migrate(installer).start == "base"
 
+    @pytest.fixture
+    def indexed(self, database: Database) -> Database:
+        """A table of the application's with an index of ours on it."""
+        owner = database.connect("app_owner")
+        owner.execute("CREATE TABLE product (id int PRIMARY KEY, embedding extensions.vector(3))")
+        owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
+        return database
+
+    def test_drops_the_indexes(self, indexed: Database) -> None:
+        owner = indexed.connect("app_owner")
+        triggers = "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'product'::regclass"
+        assert owner.execute(triggers).fetchone() != (0,)
+        migrate(owner, "base")
+        assert owner.execute(triggers).fetchone() == (0,)
+        assert not has_schema(owner)
+        owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
+
+    def test_needs_the_owner_of_the_tables(self, indexed: Database) -> None:
+        installer = indexed.connect("installer")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="product belongs to role app_owner"):
+            migrate(installer, "base")
+        assert migrations.revision(installer) == migrations.head()
+        owner = indexed.connect("app_owner")
+        owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
+        assert owner.execute("SELECT count(*) FROM foh.products_stream").fetchone() == (1,)
+
     def test_the_role_stays_while_another_database_uses_it(self, database: Database, server: Server) -> None:
         installer = database.connect("installer")
         migrate(installer, "base")
