@@ -16,11 +16,12 @@ BEGIN
         WHEN 'vector' THEN raw
         WHEN 'halfvec' THEN format('%s::%s.vector', raw, v)
         -- A cast of an array fails on NULL, NaN, infinity and what a real cannot hold: such a row is not indexed.
-        ELSE format('CASE WHEN array_ndims(%1$s) = 1 AND cardinality(%1$s) = %2$s AND NOT EXISTS (SELECT FROM unnest(%1$s) u '
-                    'WHERE u IS NULL OR NOT abs(u) < 3.4e38) THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
+        ELSE format('CASE WHEN pg_catalog.array_ndims(%1$s) OPERATOR(pg_catalog.=) 1 AND pg_catalog.cardinality(%1$s) OPERATOR(pg_catalog.=) %2$s '
+                    'AND NOT EXISTS (SELECT FROM pg_catalog.unnest(%1$s) u WHERE u IS NULL OR NOT pg_catalog.abs(u) OPERATOR(pg_catalog.<) 3.4e38::float8) '
+                    'THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
     END;
     IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
-        to_vector := format('CASE WHEN %s.vector_dims(%s) = %s THEN %s END', v, raw, i.dimensions, to_vector);
+        to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
     END IF;
     changed := format('(n.%1$s IS NULL) <> (o.%1$s IS NULL) OR NOT n.%1$s OPERATOR(%2$s.=) o.%1$s', quote_ident(i.embedding),
                       CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
@@ -59,6 +60,24 @@ BEGIN
             WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%s.<#>) r.u))'
             WHEN 'l2' THEN '(c.embedding OPERATOR(%s.<->) r.u) / r.scale'
             ELSE '(c.embedding OPERATOR(%s.<#>) r.u) / (r.scale * r.scale)' END, v),
+        -- Our columns make way for a key of the same name.
+        'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
+        'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
+        'query_to_center', format(CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(vector)::%1$s.halfvec' ELSE 'vector' END, v),
+        'query_center_distance', format(CASE i.distance
+            WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%s.<#>) unit))'
+            WHEN 'l2' THEN '(c.embedding OPERATOR(%s.<->) unit) / scale'
+            ELSE '(c.embedding OPERATOR(%s.<#>) unit) / (scale * scale)' END, v),
+        -- The cosine distance from the origin is NaN, which would sort behind all: call it a right angle.
+        'query_distance', format(CASE i.distance
+            WHEN 'cosine' THEN 'coalesce(nullif(s.x OPERATOR(%s.<=>) query, ''NaN''), 1)'
+            WHEN 'l2' THEN '(s.x OPERATOR(%s.<->) query) / p.scale'
+            ELSE '(s.x OPERATOR(%s.<#>) query) / (p.scale * p.scale)' END, v),
+        'qualified_part', format(CASE i.distance
+            WHEN 'cosine' THEN '%2$s::float8 OPERATOR(pg_catalog.*) CASE WHEN (s.x OPERATOR(%1$s.<=>) $1) OPERATOR(pg_catalog.=) ''NaN''::float8 THEN 1 ELSE s.x OPERATOR(%1$s.<=>) $1 END'
+            WHEN 'l2' THEN '%2$s::float8 OPERATOR(pg_catalog.*) (s.x OPERATOR(%1$s.<->) $1) OPERATOR(pg_catalog./) $10::float8'
+            ELSE '%2$s::float8 OPERATOR(pg_catalog.*) (s.x OPERATOR(%1$s.<#>) $1) OPERATOR(pg_catalog./) $10::float8 OPERATOR(pg_catalog./) $10::float8' END, v, i.options ->> 'blend'),
+        'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',
         'homes', i.options ->> 'homes',

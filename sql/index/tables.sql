@@ -50,3 +50,5 @@ CREATE INDEX {stream_center_idx} ON {stream} (version, center);
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
 -- The last TRUNCATE, and whether a resync is due.
 CREATE INDEX {stream_marker_idx} ON {stream} (seq) WHERE op IN ('t', 'r');
+-- What a search returns. A type of its own: the key keeps its name, even one that is also a parameter's.
+CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8);
