@@ -137,6 +137,11 @@ class EmbeddedServer:
             let_read(self._installation)
 
     def _refuse_foreign_directory(self) -> None:
+        # pg_ctl hands the path to a shell between double quotes, where these still mean something.
+        if set(str(self.directory)) & set('"$`\\\n'):
+            raise EmbeddedServerError(
+                f"{str(self.directory)!r} has a character that pg_ctl cannot pass on: choose a plainer name"
+            )
         if not self.directory.exists():
             return
         version_file = self.directory / "PG_VERSION"
