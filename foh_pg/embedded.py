@@ -113,6 +113,8 @@ class EmbeddedServer:
         """Stop the server, disconnecting whoever is connected. Does nothing where none runs."""
         if self.running:
             self._run("pg_ctl", "--wait", "--mode=fast", "stop")
+            if self.socket_directory != self.directory:
+                self.socket_directory.rmdir()
         self._started_here = False
 
     def __enter__(self) -> EmbeddedServer:

@@ -45,6 +45,7 @@ def test_a_long_path(tmp_path: Path) -> None:
     with EmbeddedServer(directory) as server, psycopg.connect(server.dsn()) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
         assert not server.socket_directory.is_relative_to(directory)
+    assert not server.socket_directory.exists()
 
 
 def test_a_directory_with_other_things_in_it(tmp_path: Path) -> None:
