@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from foh_pg.learners.base import Learner
+from foh_pg.learners.foh import FOH
 from foh_pg.learners.hyperplanes import RandomHyperplanes
 from foh_pg.learners.registry import get, names, register
 
-__all__ = ["Learner", "RandomHyperplanes", "get", "names", "register"]
+__all__ = ["FOH", "Learner", "RandomHyperplanes", "get", "names", "register"]
