@@ -20,7 +20,7 @@ BEGIN
     FROM {stream} t WHERE t.op IN ('t', 'r');
     fallback := CASE
         WHEN status = 'building' THEN 'the index is being built'
-        WHEN NOT foh._intact({id}, source) THEN 'the source has changed'
+        WHEN NOT {intact}(source) THEN 'the source has changed'
         WHEN resync THEN 'the source must be read again'
         -- A handful of rows without a code is encoded on the way; more of them are cheaper to scan.
         WHEN (SELECT count(*) FROM (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u' LIMIT 201) d) > 200 THEN
