@@ -29,7 +29,8 @@ WHERE l.center = ANY (%(centers)s) ORDER BY l.center, l.part DESC
 """
 DELETE = """
 DELETE FROM {list} l
-USING ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[])) AS d (center, part)
+USING ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]))
+      AS d (center, part)
 WHERE l.center = d.center AND l.part = d.part
 """
 
