@@ -35,15 +35,22 @@ BEGIN
     IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
         to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
     END IF;
-    changed := format('(n.%1$s IS NULL) <> (o.%1$s IS NULL) OR NOT n.%1$s OPERATOR(%2$s.=) o.%1$s', quote_ident(i.embedding),
+    changed := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
+                      replace(quote_ident(i.embedding), '%', '%%'),
                       CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
+    IF current_setting('server_version_num')::int >= 170000 THEN
+        -- The same TOAST pointer is the same value: no need to fetch both.
+        changed := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
+                          replace(quote_ident(i.embedding), '%', '%%'), changed);
+    END IF;
     IF i.labels IS NULL THEN
         labels_of := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
-        labels_of := format('ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I)', label, i.labels_from_name, i.labels_key, i.key);
+        labels_of := format('ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s)', label, i.labels_from_name, i.labels_key, i.key,
+                            foh._collate(i.labels_from, i.labels_key));
     ELSE
         labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
-        changed := changed || format(' OR n.%1$s IS DISTINCT FROM o.%1$s', label);
+        changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
     SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
     FROM unnest(foh._suffixes()) suffix;
@@ -64,7 +71,11 @@ BEGIN
         'zeros', format('B''%s''', repeat('0', i.bits)),
         'to_vector', to_vector,
         'labels_of', labels_of,
-        'changed', changed,
+        'changed', format(changed, 'n', 'o'),
+        'row_changed', format(changed, 'NEW', 'OLD'),
+        'columns_intact', foh._columns_intact(i),
+        -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
+        'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
         'to_center', format(unit, v, 'x'),
         'center_distance', format(center_distance, v, 'r.u', 'r.scale'),
