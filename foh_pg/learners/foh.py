@@ -233,11 +233,14 @@ class FOH(FOHParameters):
             meeting.weighted_by_past(kind, constants),
             constants.theta * leaning,
         )
-        weighted = meeting.weighted_by_new(kind, constants, meeting.new_side(codes))
+        paper = self.preset == "paper"
+        new = meeting.new_side(codes) if paper else meeting.evidence(codes)
         # The objective gives plus; the paper and the authors' program have minus.
-        towards = -constants.mu if self.preset == "paper" else constants.mu
         changed = meeting.existing_codes(
-            meeting.new_side(codes), weighted, towards * leaning, bit_by_bit=self.preset != "paper"
+            new,
+            meeting.weighted_by_new(kind, constants, new),
+            (-constants.mu if paper else constants.mu) * leaning,
+            bit_by_bit=not paper,
         )
         return codes, changed
 
