@@ -29,26 +29,32 @@ BEGIN
     ELSIF vector IS NULL THEN
         centers := ARRAY(SELECT c.center FROM {center} c ORDER BY c.code OPERATOR({vector}.<~>) code LIMIT probes);
     ELSE
-        centers := ARRAY(SELECT c.center FROM {center} c CROSS JOIN (SELECT {query_to_center} AS unit OFFSET 0) q
-                         ORDER BY (c.code OPERATOR({vector}.<~>) code) / {bits} + {blend} * {query_center_distance} LIMIT probes);
+        -- The codes choose well more centers than are wanted, the embedding among them.
+        centers := ARRAY(SELECT c.center
+                         FROM (SELECT c.center, c.embedding, c.code OPERATOR({vector}.<~>) code AS distance
+                               FROM {center} c ORDER BY 3 LIMIT greatest(64, 8 * probes::bigint)) c
+                         CROSS JOIN (SELECT {query_to_center} AS unit OFFSET 0) q
+                         ORDER BY c.distance / {bits} + {blend} * {query_center_distance} LIMIT probes);
     END IF;
     exhausted := cardinality(centers) < probes;
     -- Rows that were encoded before there were centers.
     IF cardinality(centers) = 0 THEN
         centers := ARRAY[0];
     END IF;
+    -- Codes tie a lot: among equals, those in the list of the nearer center come first.
     SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-    FROM (SELECT e.key, e.distance::int AS distance
-          FROM (SELECT {distinct_entry} u.key, u.code OPERATOR({vector}.<~>) code AS distance, 0::bigint AS seq
-                FROM (SELECT unnest(l.ids) AS key, unnest(l.codes) AS code FROM {list} l
-                      WHERE l.center = ANY (centers) AND truncated = 0) u
+    FROM (SELECT e.key, trunc(e.distance)::int AS distance
+          FROM (SELECT {distinct_entry} u.key, (u.code OPERATOR({vector}.<~>) code) + c.rank AS distance, 0::bigint AS seq
+                FROM (SELECT r.center, r.at / (probes + 1.0::float8) AS rank FROM unnest(centers) WITH ORDINALITY AS r (center, at)) c
+                CROSS JOIN LATERAL (SELECT unnest(l.ids) AS key, unnest(l.codes) AS code FROM {list} l
+                                    WHERE l.center = c.center AND truncated = 0) u
                 UNION ALL
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
                 WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq > truncated
                 UNION ALL
                 SELECT t.key, coalesce(t.code, (SELECT p.code FROM {place}(ARRAY[t.key]) p)) OPERATOR({vector}.<~>) code, t.seq
                 FROM {stream} t WHERE t.version < present AND t.op = 'u' AND t.seq > truncated
-                ORDER BY 2 LIMIT n + n / 8 + 16) e
+                ORDER BY 2 LIMIT n::bigint + n / 8 + 16) e
           WHERE e.distance IS NOT NULL AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq)
           LIMIT n) f;
 END

@@ -7,7 +7,7 @@ AS $body$
            coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't'), 0),
            m.scale,
            CASE WHEN i.status = 'building' THEN 'the index is being built'
-                WHEN NOT {intact}(i.source) THEN 'the source has changed'
+                WHEN NOT ({source_intact}) THEN 'the source has changed'
                 WHEN EXISTS (SELECT FROM {stream} t WHERE t.op = 'r') THEN 'the source must be read again'
                 -- A handful of rows without a code is encoded on the way; more of them are cheaper to scan.
                 WHEN (SELECT count(*) FROM (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u' LIMIT 201) d) > 200 THEN
