@@ -1,10 +1,11 @@
 -- Whether the lists of the index can answer a search; fallback says why not. A plain SQL function that returns a
 -- table, so that it is inlined.
-CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, scale float8, fallback text)
+CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, deferred boolean, scale float8, fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT i.version,
            coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't'), 0),
+           EXISTS (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u'),
            m.scale,
            CASE WHEN i.status = 'building' THEN 'the index is being built'
                 WHEN NOT ({source_intact}) THEN 'the source has changed'
