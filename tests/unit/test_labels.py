@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foh_pg.errors import InputError
 from foh_pg.labels import LabelSets, Vocabulary
 
-names = st.text(max_size=4)
+names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)
 batches = st.lists(st.lists(names, max_size=4), max_size=12)
 id_rows = st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=15)
 
@@ -123,6 +123,7 @@ def test_nulls_and_case():
         ([["a"], [1.5]], "row 1 has the label 1.5"),
         ([True], "strings or integers"),
         ([b"a"], "strings or integers"),
+        (["a\0"], "NUL"),
         ("abc", "one label set per row"),
         ({"a"}, "no order"),
         (np.array([[0, 2]]), "multi-hot"),
@@ -143,6 +144,5 @@ def test_wrong_number_of_sets():
 
 @given(st.lists(names, unique=True, max_size=8))
 def test_saved_and_restored(given_names):
-    # numpy drops trailing NULs of strings, as PostgreSQL refuses them.
-    clean = tuple(dict.fromkeys(name.replace("\0", "") for name in given_names))
-    assert Vocabulary.from_arrays(Vocabulary(clean).to_arrays()) == Vocabulary(clean)
+    vocabulary = Vocabulary(tuple(given_names))
+    assert Vocabulary.from_arrays(vocabulary.to_arrays()) == vocabulary
