@@ -1,0 +1,236 @@
+"""Bring schema `foh` to a revision: online, or as SQL to read and run elsewhere.
+
+Alembic plans the steps and keeps the version table, and always writes SQL; we run that SQL. So a database
+migrated online and one migrated with the printed script cannot differ, and it does not matter whether the caller
+has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`) are never
+installed: the caller may be in the middle of an Alembic migration of its own.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import psycopg
+import sqlalchemy as sa
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext, RevisionStep
+from alembic.script import Script, ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy.exc import DBAPIError
+
+from foh_pg.database import resources
+from foh_pg.errors import InputError, SchemaError
+
+# Raised by sql/install/*.sql where the database does not fit; not one of PostgreSQL's own codes.
+SCHEMA_ERROR = "FH001"
+
+BASE = "base"
+HEAD = "head"
+
+
+class Migrated(NamedTuple):
+    """Where a migration started and where it ended: revisions, or "base" for an absent schema."""
+
+    start: str
+    end: str
+
+
+def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD) -> Migrated:
+    """Bring schema `foh` to revision `to` ("head", "base" or an identifier), up or down.
+
+    One transaction: the caller's, inside a savepoint, if one is open, else one that is committed here. Concurrent
+    migrations wait for each other.
+    """
+    session = _session(connection)
+    with _readable_errors(), session.transaction():
+        session.run(resources.sql("install/lock.sql"))
+        start = _present_revision(session)
+        end = _resolve(to)
+        for statement in _statements(start, end):
+            session.run(statement)
+    return Migrated(start, end)
+
+
+def offline(to: str = HEAD, start: str = BASE) -> str:
+    """The SQL that `migrate` runs on a database at revision `start`, as one script with its transaction."""
+    body = [resources.sql("install/lock.sql"), *_statements(_resolve(start), _resolve(to))]
+    return "\n\n".join(["BEGIN;", *(statement.strip() for statement in body), "COMMIT;"]) + "\n"
+
+
+def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
+    """The revision that schema `foh` of this database is at: "base" where it is not installed."""
+    session = _session(connection)
+    with _readable_errors(), session.transaction():
+        return _present_revision(session)
+
+
+def head() -> str:
+    """The revision that this package was written for."""
+    return _resolve(HEAD)
+
+
+class _Session(Protocol):
+    """The three things a migration asks of a connection."""
+
+    def transaction(self) -> AbstractContextManager[Any]: ...
+
+    def run(self, statement: str) -> None: ...
+
+    def column(self, query: str) -> list[Any]: ...
+
+
+class _Psycopg:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection = connection
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return self.connection.transaction()
+
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement.encode())
+
+    def column(self, query: str) -> list[Any]:
+        with self.connection.cursor(row_factory=psycopg.rows.scalar_row) as cursor:
+            return cursor.execute(query.encode()).fetchall()
+
+
+class _SQLAlchemy:
+    def __init__(self, connection: sa.Connection) -> None:
+        if connection.dialect.name != "postgresql":
+            raise InputError(f"foh_pg works on PostgreSQL, and this connection is to {connection.dialect.name}")
+        # SQLAlchemy asks the server for the level, and the server knows of no such level.
+        if getattr(connection.connection.dbapi_connection, "autocommit", False):
+            raise InputError(
+                "a migration is one transaction, and this SQLAlchemy connection has isolation level AUTOCOMMIT: "
+                "pass one without it"
+            )
+        self.connection = connection
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        if self.connection.in_transaction():
+            return self.connection.begin_nested()
+        return self.connection.begin()
+
+    def run(self, statement: str) -> None:
+        # Without this option a driver would look for its parameters (%s) in our text.
+        self.connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
+
+    def column(self, query: str) -> list[Any]:
+        return list(self.connection.exec_driver_sql(query).scalars())
+
+
+def _session(connection: psycopg.Connection[Any] | sa.Connection) -> _Session:
+    if isinstance(connection, psycopg.Connection):
+        return _Psycopg(connection)
+    if isinstance(connection, sa.Connection):
+        return _SQLAlchemy(connection)
+    raise InputError(
+        f"migrate needs a psycopg.Connection or a sqlalchemy.Connection, and got a {type(connection).__name__}"
+    )
+
+
+@contextmanager
+def _readable_errors() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate == SCHEMA_ERROR:
+            hint = error.diag.message_hint
+            raise SchemaError(f"{error.diag.message_primary}. {hint}" if hint else error.diag.message_primary) from error
+        raise
+    except DBAPIError as error:
+        # psycopg says sqlstate, psycopg2 pgcode; other drivers give only the text.
+        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+        if code == SCHEMA_ERROR:
+            raise SchemaError(str(error.orig).strip()) from error
+        raise
+
+
+def _present_revision(session: _Session) -> str:
+    [installed] = session.column("SELECT pg_catalog.to_regclass('foh.alembic_version') IS NOT NULL")
+    if not installed:
+        return BASE
+    found = session.column("SELECT version_num FROM foh.alembic_version")
+    if len(found) != 1:
+        raise SchemaError(
+            f"foh.alembic_version has {len(found)} rows where one is expected: somebody changed it; "
+            "restore the schema from a backup, or drop it and migrate again"
+        )
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if found[0] not in known:
+        raise SchemaError(
+            f"schema foh in this database is at revision {found[0]!r}, which this version of foh_pg does not know: "
+            "a newer one migrated it; upgrade the package (pip install --upgrade foh_pg)"
+        )
+    return str(found[0])
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory(str(resources.folder("migrations")))
+
+
+def _resolve(name: str) -> str:
+    """The full identifier of a revision, "base" for none."""
+    try:
+        script: Script | None = _scripts().get_revision(name)
+    except CommandError as error:
+        known = ", ".join(sorted(script.revision for script in _scripts().walk_revisions()))
+        raise InputError(f"there is no revision {name!r}: give head, base or one of {known}") from error
+    return BASE if script is None else script.revision
+
+
+def _statements(start: str, end: str) -> list[str]:
+    """Everything after the lock, in order; nothing where there is nothing to do."""
+    if start == end:
+        return []
+    going_up = start in {script.revision for script in _scripts().iterate_revisions(end, BASE)} or start == BASE
+    before = ["install/check_pgvector.sql", "install/become_owner.sql"] if going_up else ["install/become_owner.sql"]
+    after = ["install/leave.sql"]
+    if end == BASE:
+        after = ["install/drop_schema.sql", *after, "install/drop_role.sql"]
+    return [
+        *map(resources.sql, before),
+        *_alembic_statements(start, end, going_up),
+        *map(resources.sql, after),
+    ]
+
+
+class _Statements(io.StringIO):
+    """Alembic's output, kept apart: it writes each statement with one call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.statements: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.statements.append(text.strip())
+        return len(text)
+
+
+def _alembic_statements(start: str, end: str, going_up: bool) -> list[str]:
+    scripts = _scripts()
+
+    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
+        return scripts._upgrade_revs(end, heads) if going_up else scripts._downgrade_revs(end, heads)
+
+    output = _Statements()
+    context = MigrationContext.configure(
+        dialect_name="postgresql+psycopg",
+        # "named" leaves the percent signs in our SQL alone.
+        dialect_opts={"paramstyle": "named"},
+        opts={
+            "as_sql": True,
+            "output_buffer": output,
+            "fn": steps,
+            "script": scripts,
+            "starting_rev": None if start == BASE else start,
+            "version_table_schema": "foh",
+        },
+    )
+    context.run_migrations(op=Operations(context))
+    return output.statements

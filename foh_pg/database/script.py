@@ -1,0 +1,67 @@
+"""One file of `sql/` as one statement that finds pgvector's schema in the server when it runs."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from alembic.operations import Operations
+from sqlalchemy import TextClause, text
+
+from foh_pg.database import resources
+
+# The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
+WRAPPER = """\
+-- sql/{name}
+DO {outer}
+BEGIN
+    EXECUTE pg_catalog.replace({inner}
+{body}
+{inner}, '@vector@', (
+        SELECT pg_catalog.quote_ident(n.nspname)
+        FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+        WHERE e.extname = 'vector'));
+END
+{outer}"""
+
+TEMPLATE = """\
+INSERT INTO foh.template (name, body) VALUES ('{name}', {quote}
+{body}
+{quote}) ON CONFLICT (name) DO UPDATE SET body = excluded.body"""
+
+
+def statement(name: str, body: str) -> str:
+    """Wrap `body` into a DO block that puts the schema of pgvector, quoted, where it says ``@vector@``."""
+    body = body.strip()
+    outer, inner = unused_tags(body)
+    return WRAPPER.format(name=name, body=body, outer=outer, inner=inner)
+
+
+def template(name: str, body: str) -> str:
+    """Keep `body`, the SQL of an object of one index, in foh.template."""
+    _, quote = unused_tags(body)
+    return TEMPLATE.format(name=name, body=body.strip(), quote=quote)
+
+
+def unused_tags(body: str) -> tuple[str, str]:
+    """Two dollar quotes that do not occur in `body`."""
+    number = 0
+    while f"$foh_do{number}$" in body or f"$foh_file{number}$" in body:
+        number += 1
+    return f"$foh_do{number}$", f"$foh_file{number}$"
+
+
+def literal(sql: str) -> TextClause:
+    """`sql` for SQLAlchemy, to be passed on letter by letter: no colon in it is a bind parameter."""
+    return text(sql.replace(":", r"\:"))
+
+
+def apply(op: Operations, *names: str) -> None:
+    """Run files of `sql/` in a migration."""
+    for name in names:
+        op.execute(literal(statement(name, resources.sql(name))))
+
+
+def store(op: Operations, *names: str) -> None:
+    """Put files of `sql/index/` where foh.create_index finds them, each under its name without the suffix."""
+    for name in names:
+        op.execute(literal(template(PurePosixPath(name).stem, resources.sql(name))))

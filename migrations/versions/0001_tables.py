@@ -1,0 +1,18 @@
+"""The tables that all indexes share."""
+
+from __future__ import annotations
+
+from alembic.operations import Operations
+
+from foh_pg.database.script import apply
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade(op: Operations) -> None:
+    apply(op, "tables.sql")
+
+
+def downgrade(op: Operations) -> None:
+    apply(op, "install/drop_tables.sql")

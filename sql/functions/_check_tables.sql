@@ -1,0 +1,41 @@
+-- What is wrong with the tables of an index: dropped, changed, or not watched by its triggers.
+CREATE OR REPLACE FUNCTION foh._check_tables(i foh.index) RETURNS TABLE (problem text, detail text)
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
+                    (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
+    LOOP
+        IF NOT EXISTS (SELECT FROM pg_class WHERE oid = r.oid) THEN
+            problem := 'a table of the index was dropped';
+            detail := r.name;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        IF foh._qualified(r.oid) <> r.name THEN
+            problem := 'a table of the index was renamed: run foh.refresh';
+            detail := format('%s is now %s', r.name, foh._qualified(r.oid));
+            RETURN NEXT;
+        END IF;
+        RETURN QUERY
+            SELECT 'a trigger is missing or disabled: run foh.refresh, then foh-pg repair', format('%s on %s', e.event, r.name)
+            FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
+            WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
+                              WHERE g.tgrelid = r.oid AND g.tgname = format('foh_%s_%s', i.name, e.event) AND g.tgenabled IN ('O', 'A')
+                                AND p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix);
+        RETURN QUERY
+            SELECT 'a restrictive policy hides rows from the index: exempt role ' || quote_ident(foh._owner()), format('policy %I on %s', o.polname, r.name)
+            FROM pg_policy o JOIN pg_class c ON c.oid = o.polrelid
+            WHERE o.polrelid = r.oid AND NOT o.polpermissive AND o.polcmd IN ('*', 'r') AND c.relrowsecurity
+              AND (0 = ANY (o.polroles) OR EXISTS (SELECT FROM unnest(o.polroles) role WHERE pg_has_role(foh._owner(), role, 'USAGE')));
+    END LOOP;
+    RETURN QUERY
+        SELECT 'a column has changed: run foh.refresh',
+               format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
+                      WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)
+        FROM foh._columns(i) c WHERE NOT c.usable;
+END
+$function$;

@@ -1,0 +1,15 @@
+-- The figures of one index behind the view foh.index_stat.
+CREATE OR REPLACE FUNCTION foh._stat(i foh.index)
+RETURNS TABLE (rows bigint, centers bigint, stale float8, stream bigint, deferred bigint, waiting_since timestamptz)
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN QUERY EXECUTE foh._render($$
+        SELECT c.rows, c.centers, c.stale, s.stream, s.deferred, s.waiting_since
+        FROM (SELECT coalesce(sum(length), 0)::bigint AS rows, count(*) AS centers,
+                     coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
+             (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND code IS NULL) AS deferred, min(written_at) AS waiting_since
+              FROM {stream}) s $$, foh._names(i));
+END
+$function$;

@@ -1,0 +1,26 @@
+-- Changes options of an index. probes, shortlist and blend take effect at once; what shapes codes and lists does with
+-- the next update, and label_weight with foh-pg update --full.
+CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '10s'
+AS $function$
+DECLARE
+    old foh.index := foh._index(name);
+    new foh.index := old;
+BEGIN
+    PERFORM foh._lock(old.id);
+    PERFORM foh._check_ownership(old.source);
+    new.options := foh._check_options(alter_index.options, old.options);
+    IF new.options -> 'triggers' <> old.options -> 'triggers' THEN
+        PERFORM foh._remove_triggers(old, old.source);
+        IF old.labels_from IS NOT NULL THEN
+            PERFORM foh._remove_triggers(old, old.labels_from);
+        END IF;
+    END IF;
+    new := foh._inspect_source(new);
+    PERFORM foh._replace_index(old, new);
+    PERFORM foh._attach(new);
+    RETURN name;
+END
+$function$;

@@ -1,0 +1,49 @@
+-- Brings an index in line with its table after an ALTER: renamed columns and tables are followed by oid and attribute
+-- number; embedding and labels may be given where a column was replaced. Makes missing triggers and grants again.
+CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '10s'
+AS $function$
+DECLARE
+    old foh.index := foh._index(name);
+    new foh.index := old;
+    c record;
+    d int;
+BEGIN
+    PERFORM foh._lock(old.id);
+    PERFORM foh._check_source(old);
+    FOR c IN SELECT * FROM foh._columns(old) LOOP
+        CASE c.role
+            WHEN 'embedding' THEN new.embedding := coalesce(refresh.embedding, c.present);
+            WHEN 'labels' THEN new.labels := coalesce(refresh.labels, c.present);
+            WHEN 'labels_key' THEN new.labels_key := c.present;
+            ELSE new.key := c.present;
+        END CASE;
+        IF c.present IS NULL AND (CASE c.role WHEN 'embedding' THEN refresh.embedding WHEN 'labels' THEN refresh.labels END) IS NULL THEN
+            RAISE EXCEPTION 'foh: column % of index % is gone (%)', quote_ident(c.recorded), quote_literal(name), c.role
+                USING ERRCODE = 'undefined_column',
+                      HINT = CASE WHEN c.role IN ('embedding', 'labels') THEN format('Name the column that took its place: foh.refresh(%L, %s => ...).', name, c.role)
+                                  ELSE format('Drop the index and create it again: SELECT foh.drop_index(%L).', name) END;
+        END IF;
+    END LOOP;
+    IF old.labels IS NULL THEN
+        new.labels := refresh.labels;
+    END IF;
+    new := foh._inspect_source(new);
+    IF new.key_type <> old.key_type THEN
+        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, old.key_type, quote_literal(name), new.key_type
+            USING ERRCODE = 'datatype_mismatch', HINT = format('Drop the index and create it again: SELECT foh.drop_index(%L).', name);
+    END IF;
+    d := foh._check_dimensions(new, CASE WHEN new.embedding_typmod = -1 OR new.embedding_type LIKE '%[]' THEN old.dimensions END);
+    IF d <> old.dimensions THEN
+        RAISE EXCEPTION 'foh: the embedding has % dimensions now, index % was made for %', d, quote_literal(name), old.dimensions
+            USING ERRCODE = 'datatype_mismatch', HINT = 'Create a new index for the new embedding, then drop this one.';
+    END IF;
+    PERFORM foh._check_ownership(new.source);
+    PERFORM foh._check_ownership(new.labels_from);
+    PERFORM foh._replace_index(old, new);
+    PERFORM foh._attach(new);
+    RETURN name;
+END
+$function$;

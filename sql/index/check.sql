@@ -1,0 +1,68 @@
+-- Compares source, stream and lists in one snapshot; reads every row. One row of output per violation.
+CREATE OR REPLACE FUNCTION {check}() RETURNS TABLE (promise int, problem text, key text, center int, detail text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = on
+AS $body$
+WITH marker AS (
+    SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated FROM {stream} t WHERE t.op IN ('t', 'r')
+), newest AS (
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.code
+    FROM {stream} t, marker m WHERE t.key IS NOT NULL AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
+), listed AS MATERIALIZED (
+    SELECT unnest(l.ids) AS key, unnest(l.codes) AS code, l.center FROM {list} l, marker m WHERE m.truncated = 0
+), item AS (
+    SELECT i.key, i.home, i.others FROM {item} i, marker m WHERE m.truncated = 0
+), present AS MATERIALIZED (
+    SELECT p.key, p.code FROM {place}(ARRAY(SELECT s.{key} FROM {source} s)) p
+), current AS (
+    SELECT l.key, l.code, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+), flips AS (
+    SELECT c.center, count(*) AS n, sum(c.code OPERATOR({vector}.<~>) p.code) AS bits
+    FROM current c JOIN present p ON p.key = c.key AND p.code IS NOT NULL GROUP BY c.center
+)
+SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text, NULL::int, NULL::text
+FROM present p
+WHERE p.code IS NOT NULL AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
+  AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
+UNION ALL
+SELECT 1, 'a list holds a row that is gone from the source', c.key::text, c.center, NULL
+FROM current c WHERE NOT EXISTS (SELECT FROM present p WHERE p.key = c.key AND p.code IS NOT NULL)
+UNION ALL
+SELECT 1, 'the stream holds a row that is gone from the source', n.key::text, n.center, NULL
+FROM newest n WHERE n.op = 'u' AND n.code IS NOT NULL AND NOT EXISTS (SELECT FROM present p WHERE p.key = n.key AND p.code IS NOT NULL)
+UNION ALL
+SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', s.{key}::text, NULL, NULL
+FROM {source} s JOIN present p ON p.key = s.{key} WHERE p.code IS NULL AND s.{embedding} IS NOT NULL
+UNION ALL
+SELECT 1, 'a row is in a list more than once', l.key::text, l.center, format('%s times', count(*))
+FROM listed l GROUP BY l.key, l.center HAVING count(*) > 1
+UNION ALL
+SELECT 1, 'a row is in more lists than it has homes', l.key::text, NULL, format('%s lists', count(*))
+FROM listed l WHERE {neighbors} = 0 GROUP BY l.key HAVING count(*) > {homes}
+UNION ALL
+SELECT 1, 'a row is not in the list of its home', i.key::text, i.home, NULL
+FROM item i WHERE NOT EXISTS (SELECT FROM listed l WHERE l.key = i.key AND l.center = i.home)
+UNION ALL
+SELECT 1, 'a list holds a row that has no home', l.key::text, l.center, NULL
+FROM listed l WHERE NOT EXISTS (SELECT FROM item i WHERE i.key = l.key AND (i.home = l.center OR l.center = ANY (i.others)))
+UNION ALL
+SELECT 1, 'a list has no center', NULL, l.center, format('%s rows', count(*))
+FROM listed l WHERE NOT EXISTS (SELECT FROM {center} c WHERE c.center = l.center) GROUP BY l.center
+UNION ALL
+SELECT 1, 'the length of a list is not what its center says', NULL, c.center, format('%s rows, recorded %s', l.n, c.length)
+FROM {center} c, marker m, LATERAL (SELECT count(*) AS n FROM listed WHERE listed.center = c.center) l
+WHERE m.truncated = 0 AND c.length <> l.n
+UNION ALL
+-- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
+-- is left to rounding.
+SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * {bits}), 2))
+FROM flips f HAVING sum(f.bits) > (2 * {max_stale} + 0.001) * sum(f.n * {bits}) + 1
+UNION ALL
+SELECT 2, 'the codes of a list are far from those of the hash functions', NULL, f.center, format('%s %% of the bits', round(100 * f.bits::numeric / (f.n * {bits}), 2))
+FROM flips f WHERE f.bits > 0.25 * f.n * {bits} AND f.bits > 8 * {max_stale} * f.n * {bits} + 4
+UNION ALL
+SELECT 2, 'a code in the stream is not that of the hash functions', n.key::text, n.center, format('%s bits', n.code OPERATOR({vector}.<~>) p.code)
+FROM newest n JOIN present p ON p.key = n.key
+WHERE n.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AND n.code OPERATOR({vector}.<~>) p.code > 1
+$body$;

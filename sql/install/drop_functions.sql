@@ -1,0 +1,25 @@
+-- First the indexes, with all that foh.drop_index removes from the application's tables; then our views and
+-- functions in one statement each, so that they may depend on each other and on nothing outside lets them go silently.
+DO $foh$
+DECLARE
+    victim text;
+BEGIN
+    FOR victim IN SELECT name FROM foh.index ORDER BY name LOOP
+        PERFORM foh.drop_index(victim);
+    END LOOP;
+
+    SELECT string_agg(format('foh.%I', relname), ', ') INTO victim
+    FROM pg_class WHERE relnamespace = 'foh'::regnamespace AND relkind = 'v';
+    IF victim IS NOT NULL THEN
+        EXECUTE 'DROP VIEW ' || victim;
+    END IF;
+
+    SELECT string_agg(oid::regprocedure::text, ', ') INTO victim
+    FROM pg_proc WHERE pronamespace = 'foh'::regnamespace;
+    IF victim IS NOT NULL THEN
+        EXECUTE 'DROP ROUTINE ' || victim;
+    END IF;
+
+    DELETE FROM foh.template;
+END
+$foh$;

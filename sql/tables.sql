@@ -1,0 +1,96 @@
+-- The tables that all indexes share. Those of one index are made by foh.create_index (sql/index/tables.sql).
+
+CREATE TABLE foh.index (
+    id               int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name             text NOT NULL UNIQUE,
+    -- regclass follows renames and is dumped as a name; the oid beside it tells a restored database, where
+    -- attribute numbers may have changed, from the one the index was created in.
+    source           regclass NOT NULL,
+    source_oid       oid NOT NULL,
+    source_name      text NOT NULL,
+    key              name NOT NULL,
+    key_attnum       int2 NOT NULL,
+    key_type         regtype NOT NULL,
+    embedding        name NOT NULL,
+    embedding_attnum int2 NOT NULL,
+    embedding_type   text NOT NULL,
+    embedding_typmod int NOT NULL,
+    labels           name,
+    labels_attnum    int2,
+    labels_type      text,
+    labels_from      regclass,
+    labels_from_oid  oid,
+    labels_from_name text,
+    labels_key       name,
+    labels_key_attnum int2,
+    dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
+    bits             int NOT NULL CHECK (bits BETWEEN 8 AND 1024),
+    distance         text NOT NULL CHECK (distance IN ('cosine', 'l2', 'ip')),
+    learner          text NOT NULL,
+    options          jsonb NOT NULL,
+    row_triggers     boolean NOT NULL,
+    -- The fence of every updater: UPDATE ... SET version = new WHERE version = old.
+    version          bigint NOT NULL DEFAULT 1,
+    status           text NOT NULL CHECK (status IN ('building', 'ready')),
+    created_at       timestamptz NOT NULL DEFAULT now(),
+    CHECK ((labels IS NULL) = (labels_type IS NULL)),
+    CHECK ((labels_from IS NULL) = (labels_key IS NULL))
+);
+
+-- The dictionary of label names, and what a label adds to the projections of a stored row: one number a bit.
+CREATE TABLE foh.label (
+    index      int NOT NULL,
+    label      int NOT NULL,
+    name       text NOT NULL,
+    projection @vector@.vector,
+    PRIMARY KEY (index, label),
+    UNIQUE (index, name)
+);
+
+CREATE TABLE foh.model (
+    index      int NOT NULL,
+    version    bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    trained    boolean NOT NULL DEFAULT false,
+    mean       @vector@.vector NOT NULL,
+    -- A typical distance of a row from the mean: brings l2 and ip to the size of a cosine distance.
+    scale      float8 NOT NULL DEFAULT 1,
+    metrics    jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (index, version)
+);
+
+-- The learner's state, in pieces that any dump can carry.
+CREATE TABLE foh.model_state (
+    index   int NOT NULL,
+    version bigint NOT NULL,
+    name    text NOT NULL,
+    chunk   int NOT NULL,
+    data    bytea NOT NULL,
+    digest  bytea NOT NULL,
+    PRIMARY KEY (index, version, name, chunk)
+);
+ALTER TABLE foh.model_state ALTER COLUMN data SET STORAGE EXTERNAL;
+
+CREATE TABLE foh.run (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    index        int NOT NULL,
+    kind         text NOT NULL,
+    started_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    finished_at  timestamptz,
+    from_version bigint,
+    to_version   bigint,
+    rows         bigint NOT NULL DEFAULT 0,
+    lists        bigint NOT NULL DEFAULT 0,
+    rows_encoded bigint NOT NULL DEFAULT 0,
+    stale        float8,
+    phases       jsonb NOT NULL DEFAULT '{}',
+    metrics      jsonb NOT NULL DEFAULT '{}',
+    error        text
+);
+CREATE INDEX run_index_idx ON foh.run (index, id);
+
+-- The SQL of the objects of one index, with {placeholders}; filled from sql/index/ by the migrations.
+CREATE TABLE foh.template (
+    name text PRIMARY KEY,
+    body text NOT NULL
+);

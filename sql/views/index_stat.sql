@@ -1,0 +1,26 @@
+-- One row per index: what it is, what it holds, and what waits for the updater.
+CREATE OR REPLACE VIEW foh.index_stat AS
+SELECT i.name,
+       i.source_name AS source,
+       CASE WHEN t.problem IS NOT NULL THEN t.problem ELSE i.status END AS status,
+       i.version,
+       m.trained,
+       i.learner,
+       i.bits,
+       i.dimensions,
+       i.distance,
+       s.rows,
+       s.centers,
+       s.stale,
+       s.stream,
+       s.deferred,
+       CASE WHEN s.stream > 0 THEN extract(epoch FROM clock_timestamp() - s.waiting_since) ELSE 0 END::float8 AS lag_seconds,
+       (SELECT sum(z.bytes) FROM foh.index_size(i.name) z)::bigint AS bytes,
+       r.last_run,
+       r.last_error,
+       i.options
+FROM foh.index i
+CROSS JOIN LATERAL foh._stat(i) s
+LEFT JOIN foh.model m ON m.index = i.id AND m.version = i.version
+LEFT JOIN LATERAL (SELECT string_agg(DISTINCT c.problem, '; ') AS problem FROM foh._check_tables(i) c) t ON true
+LEFT JOIN LATERAL (SELECT x.started_at AS last_run, x.error AS last_error FROM foh.run x WHERE x.index = i.id ORDER BY x.id DESC LIMIT 1) r ON true;

