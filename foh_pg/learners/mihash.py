@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from foh_pg.errors import InputError
 from foh_pg.labels import LabelSets
@@ -18,9 +17,6 @@ from foh_pg.learners.recall import Recall
 from foh_pg.learners.rankone import BLOCK_ROWS
 from foh_pg.learners.registry import register
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
-
-# The authors clip the argument of the sigmoid here.
-LARGEST_ARGUMENT = 42.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -157,17 +153,17 @@ class MIHash(Learner):
         self.steps_ += 1
         if len(kept_scores) == 0:
             return np.zeros_like(scores)
-        soft, kept = self._soft(scores), self._soft(kept_scores)
-        distances = (self.bits - (2 * kept - 1) @ (2 * soft - 1)) / 2
+        # Signs are softened to tanh(A t / 2) = 2 sigmoid(A t) - 1.
+        soft, kept = np.tanh(self.sharpness / 2 * scores), self.sharpness / 2 * kept_scores
+        np.tanh(kept, out=kept)
+        distances = np.clip((self.bits - kept @ soft) / 2, 0, self.bits)
         pull = information.pull_on_distances(distances, alike, self.bins, self.bits)
-        # d distance / d soft is -(2 kept - 1); the authors have -kept / 2 in its place.
-        slope = 2 * (pull @ kept) - pull.sum() if self.exact else pull @ kept / 2
-        step: Floats = rate * self.sharpness * soft * (1 - soft) * slope
+        slope = pull @ kept
+        if not self.exact:
+            # The authors have -sigmoid / 2 in place of the derivative of the distance, -(2 sigmoid - 1).
+            slope = (slope + pull.sum()) / 4
+        step: Floats = (rate * self.sharpness / 4) * (1 - soft**2) * slope
         return step
-
-    def _soft(self, scores: Floats) -> Floats:
-        soft: Floats = expit(np.clip(self.sharpness * scores, -LARGEST_ARGUMENT, LARGEST_ARGUMENT))
-        return soft
 
     def _check_batch(self, keys: KeyArray) -> None:
         super()._check_batch(keys)

@@ -126,11 +126,12 @@ class SketchHash(Learner):
     def _shrink(self) -> None:
         """Make the lower half of the sketch free, at the cost of its smallest directions."""
         half = len(self.sketch_) // 2
-        _, sizes, directions = linalg.svd(self.sketch_, full_matrices=False, check_finite=False)
-        smallest = sizes[half] ** 2 if len(sizes) > half else 0.0
-        kept = np.sqrt(np.maximum(sizes[:half] ** 2 - smallest, 0))
-        self.sketch_[:] = 0
-        self.sketch_[: len(kept)] = kept[:, None] * directions[: len(kept)]
+        # Squared singular values and left vectors; what they lose in accuracy are directions that get weight zero.
+        squares, left = linalg.eigh(self.sketch_ @ self.sketch_.T, check_finite=False)
+        smallest, kept = squares[half - 1], squares[half:]
+        weights = np.sqrt(np.maximum(1 - smallest / np.where(kept > 0, kept, np.inf), 0) * (kept > 0))
+        upper = weights[:, None] * (left[:, half:].T @ self.sketch_)
+        self.sketch_[:half], self.sketch_[half:] = upper[::-1], 0
         self.filled_ = half
 
     def _rotated(self) -> Floats:
