@@ -5,6 +5,7 @@ from __future__ import annotations
 from foh_pg.learners.adapthash import AdaptHash
 from foh_pg.learners.base import Learner
 from foh_pg.learners.bsodh import BSODH
+from foh_pg.learners.foh import FOH
 from foh_pg.learners.hmoh import HMOH
 from foh_pg.learners.hyperplanes import RandomHyperplanes
 from foh_pg.learners.mihash import MIHash
@@ -15,6 +16,7 @@ from foh_pg.learners.sketchhash import SketchHash
 
 __all__ = [
     "BSODH",
+    "FOH",
     "HMOH",
     "OKH",
     "OSH",

@@ -74,7 +74,7 @@ class Learner(ABC):
     bits: int
     center: bool
     normalize: bool = True
-    warmup: int
+    warmup: int | None
     seed: int
 
     dimensions_: int
@@ -102,11 +102,11 @@ class Learner(ABC):
         """Raise InputError for hyper-parameters that make no sense; subclasses add their own."""
         if self.bits < 1:
             raise InputError(f"bits must be at least 1, not {self.bits}")
-        if self.warmup < 0:
+        if self._warmup_rows() < 0:
             raise InputError(f"warmup must be 0 or more rows, not {self.warmup}")
 
     def _warmup_rows(self) -> int:
-        return self.warmup
+        return self.warmup or 0
 
     # -- learning ------------------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from foh_pg.learners.rankone import BLOCK_ROWS
 from foh_pg.learners.registry import register
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
 
+# The authors clip the argument of the sigmoid here.
+LARGEST_ARGUMENT = 42.0
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -153,9 +156,7 @@ class MIHash(Learner):
         self.steps_ += 1
         if len(kept_scores) == 0:
             return np.zeros_like(scores)
-        # Signs are softened to tanh(A t / 2) = 2 sigmoid(A t) - 1.
-        soft, kept = np.tanh(self.sharpness / 2 * scores), self.sharpness / 2 * kept_scores
-        np.tanh(kept, out=kept)
+        soft, kept = self._soft_signs(scores), self._soft_signs(kept_scores)
         distances = np.clip((self.bits - kept @ soft) / 2, 0, self.bits)
         pull = information.pull_on_distances(distances, alike, self.bins, self.bits)
         slope = pull @ kept
@@ -164,6 +165,16 @@ class MIHash(Learner):
             slope = (slope + pull.sum()) / 4
         step: Floats = (rate * self.sharpness / 4) * (1 - soft**2) * slope
         return step
+
+    def _soft_signs(self, scores: Floats) -> Floats:
+        """Give 2 sigmoid(A t) - 1, by an exponential because numpy's tanh takes three times as long."""
+        softened = -self.sharpness * scores
+        np.clip(softened, -LARGEST_ARGUMENT, LARGEST_ARGUMENT, out=softened)
+        np.exp(softened, out=softened)
+        softened += 1
+        np.divide(2, softened, out=softened)
+        softened -= 1
+        return softened
 
     def _check_batch(self, keys: KeyArray) -> None:
         super()._check_batch(keys)

@@ -1,4 +1,4 @@
-"""The existing rows a learner still looks at: a uniform sample of the whole stream, newer ones favored on demand."""
+"""The existing rows a learner still looks at: a uniform sample of the whole stream, or a recent one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Reservoir:
     """A sample of past rows, as keys, label ids and codes; oldest first, never their vectors.
 
     Every row draws a priority once, the logarithm of an exponential variable, and the rows with the smallest
-    priorities stay. That is a uniform sample without replacement. A row of stage t with weight `forget ** -t` has
-    its logarithm lowered by `t * log(1 / forget)`: then the sample leans to the recent rows as the sums do.
+    priorities stay. That is a uniform sample without replacement. A row of stage t with weight `forget **
+    -t` has its logarithm lowered by `t * log(1 / forget)`: then the sample leans to the recent rows as the
+    sums do.
 
     Attributes
     ----------
@@ -32,8 +33,8 @@ class Reservoir:
     priorities : array (n,)
         Smaller ones stay longer.
     limit : float
-        The smallest priority ever turned away. Rows above it have no place even when rows were deleted, or the
-        sample would favor those that came after a deletion.
+        The smallest priority ever turned away. Rows above it have no place even when rows were deleted, or
+        the sample would favor those that came after a deletion.
     """
 
     keys: KeyArray
@@ -117,4 +118,5 @@ def draw_priorities(
     rng: np.random.Generator, rows: int, stage: int = 0, forget: float = 1.0
 ) -> npt.NDArray[np.float64]:
     """Draw the priorities of `rows` rows that arrive at a stage."""
-    return np.log(rng.standard_exponential(rows)) + stage * np.log(forget)
+    drawn: npt.NDArray[np.float64] = np.log(rng.standard_exponential(rows))
+    return drawn + stage * float(np.log(forget))
