@@ -37,8 +37,8 @@ class AdaptHash(PairLearner):
 
     Notes
     -----
-    The bits that move are those with the largest scores, which is what the authors' program does. With a large
-    learning rate columns become equal, and bits are lost.
+    The bits that move are those with the largest scores, which is what the authors' program does. With a
+    large learning rate columns become equal, and bits are lost.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""BSODH: Towards Optimal Discrete Online Hashing with Balanced Similarity (Lin, Ji, Liu, Sun, Wu, Wu; AAAI 2019)."""
+"""BSODH: Towards Optimal Discrete Online Hashing with Balanced Similarity (Lin et al.; AAAI 2019)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg  # type: ignore[import-untyped]
 
 from foh_pg.codes import pack, unpack
 from foh_pg.errors import InputError
@@ -50,9 +50,9 @@ class BSODH(Learner):
 
     Notes
     -----
-    The first batch only sets codes, and learning begins with the second. The authors' program is followed where
-    it differs from the paper: one sweep per batch, codes first and W last, and the number of bits enters the
-    similarity twice.
+    The first batch only sets codes, and learning begins with the second. The authors' program is followed
+    where it differs from the paper: one sweep per batch, codes first and W last, and the number of bits
+    enters the similarity twice.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class BSODH(Learner):
         old = np.where(unpack(self.reservoir_.codes, self.bits), 1.0, -1.0)
         old_groups, new_groups = self.reservoir_.sets.group(), sets.group()
         shared = _share(new_groups.sets, old_groups.sets, len(self.vocabulary_))
-        similar = shared.any(axis=1)
+        similar: npt.NDArray[np.bool_] = np.asarray(shared.any(axis=1))
         first = old_groups.first[shared.argmax(axis=1)]
         inherits = similar[new_groups.of_row]
         new[inherits] = old[first[new_groups.of_row[inherits]]]

@@ -107,7 +107,7 @@ class HMOH(Learner):
         def step(i: int, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
             # A score of exactly zero counts as -1 here, as in the authors' program.
             wrong = (scores > 0) != (wanted[i] > 0)
-            return wanted[i] * wrong
+            return np.where(wrong, wanted[i], 0.0)
 
         self._average(rows, step)
 

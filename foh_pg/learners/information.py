@@ -12,8 +12,8 @@ def pull_on_distances(distances: Floats, alike: npt.NDArray[np.bool_], bins: int
     """Give by how many bits mutual information falls as each distance grows by one.
 
     A distance between two centers of bins counts for both in proportion. Centers are 0, largest / bins, ...,
-    largest. What leaves one center enters the next, so that of the derivative `log2 p + 1 / ln 2` of an entropy
-    only the logarithm matters. (The authors' program has `log2 p + 1`, with the same result.)
+    largest. What leaves one center enters the next, so that of the derivative `log2 p + 1 / ln 2` of an
+    entropy only the logarithm matters. (The authors' program has `log2 p + 1`, with the same result.)
 
     Parameters
     ----------

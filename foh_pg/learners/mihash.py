@@ -13,8 +13,8 @@ from foh_pg.labels import LabelSets
 from foh_pg.learners import information
 from foh_pg.learners.base import Learner
 from foh_pg.learners.initial import initial_projection
-from foh_pg.learners.recall import Recall
 from foh_pg.learners.rankone import BLOCK_ROWS
+from foh_pg.learners.recall import Recall
 from foh_pg.learners.registry import register
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
 

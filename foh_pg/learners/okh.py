@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +55,8 @@ class OKH(PairLearner):
 
     Notes
     -----
-    The authors published the step as compiled code only; this one follows the equations of the papers. There is
-    no golden file for it.
+    The authors published the step as compiled code only; this one follows the equations of the papers, and
+    there are no results of theirs to compare it with.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class OKH(PairLearner):
         self.spread_ = spread
         self._serve(random_projection(self.rng_, len(anchors) + 1, self.bits))
 
-    def _serve(self, projection: npt.NDArray[np.floating]) -> None:  # type: ignore[type-arg]
+    def _serve(self, projection: npt.NDArray[np.floating[Any]]) -> None:
         self.projection_ = np.asarray(projection, dtype=np.float64)
         # The constant feature takes the place of the bias.
         self.bias_ = np.zeros(self.bits)

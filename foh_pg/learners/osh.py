@@ -52,8 +52,8 @@ class OSH(Learner):
     Notes
     -----
     A row with several labels makes one step for each, in the order of their ids. The authors' first release
-    forgets which codeword belongs to which label between two rows, and so gives all labels the same one; later
-    tables with OSH near chance show that, not OSH.
+    forgets which codeword belongs to which label between two rows, and so gives all labels the same one;
+    tables that show OSH near chance show that.
 
     Examples
     --------
@@ -149,6 +149,7 @@ class OSH(Learner):
                 weight = math.exp(min(-before - margin, LARGEST_EXPONENT))
                 weights.append(weight)
                 before += margin + gain * weight
-            return self.learning_rate * np.array(weights) * wanted[i]
+            moved: npt.NDArray[np.float64] = self.learning_rate * np.array(weights) * wanted[i]
+            return moved
 
         return step

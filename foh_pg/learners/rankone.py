@@ -2,13 +2,14 @@
 
 Such a learner sees scores `W'x`, decides on a step `s` and sets `W <- W + x s'`. Within a block W need not be
 touched: the scores of a later row change by its inner products with the rows before it. A row then costs
-`block * bits` instead of `2 * dimensions * bits` operations, and the rest becomes three matrix products per block.
-The result is that of the plain loop up to rounding.
+`block * bits` instead of `2 * dimensions * bits` operations, and the rest becomes three matrix products per
+block. The result is that of the plain loop up to rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Step = Callable[[int, Floats], Floats | None]
 
 
-def run(projection: Floats, rows: Floats, step: Step) -> None:
+def run(projection: Floats, rows: npt.NDArray[np.floating[Any]], step: Step) -> None:
     """Pass over rows in order and move `projection` in place.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg  # type: ignore[import-untyped]
 
 from foh_pg.errors import InputError
 from foh_pg.labels import LabelSets
@@ -44,9 +44,9 @@ class SketchHash(Learner):
 
     Notes
     -----
-    The authors draw a new random rotation with every batch, and then all codes change. Any rotation serves, so
-    here it is the one that brings the new projection nearest to the one before. Where there are more bits than
-    directions, the rotation spreads them over all bits.
+    The authors draw a new random rotation with every batch, and then all codes change. Any rotation serves,
+    so here it is the one that brings the new projection nearest to the one before. Where there are more bits
+    than directions, the rotation spreads them over all bits.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class SketchHash(Learner):
     def _shrink(self) -> None:
         """Make the lower half of the sketch free, at the cost of its smallest directions."""
         half = len(self.sketch_) // 2
-        # Squared singular values and left vectors; what they lose in accuracy are directions that get weight zero.
+        # Squared singular values and left vectors: less exact for the smallest, which get weight zero.
         squares, left = linalg.eigh(self.sketch_ @ self.sketch_.T, check_finite=False)
         smallest, kept = squares[half - 1], squares[half:]
         weights = np.sqrt(np.maximum(1 - smallest / np.where(kept > 0, kept, np.inf), 0) * (kept > 0))
