@@ -25,7 +25,7 @@ def test_names_are_those_of_the_sql_functions():
     assert [name for name in learners.names() if not learners.get(name).linear] == ["okh"]
 
 
-# AdaptHash is left out: with the constants of its authors it gains nothing here, and neither did their program.
+# Not AdaptHash: with the constants of its authors it gains nothing here, and neither did their program.
 @pytest.mark.parametrize("name", ["bsodh", "foh", "hmoh", "mihash", "okh", "osh"])
 def test_supervised_learners_beat_their_beginning(name):
     data = digits()
