@@ -245,6 +245,12 @@ class Vocabulary:
             grown = self.grow([str(j) for j in range(hot.shape[1])])
             columns = np.array([grown.index[str(j)] for j in range(hot.shape[1])], dtype=np.int64)
             return _renumbered(LabelSets.from_multi_hot(hot), columns), grown
+        if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
+            _check_length(len(labels), rows)
+            values, of_row = np.unique(labels, return_inverse=True)
+            grown = self.grow(str(value) for value in values.tolist())
+            numbers = np.array([grown.index[str(value)] for value in values.tolist()], dtype=np.int64)
+            return LabelSets.single(numbers[of_row.reshape(-1)] if len(labels) else []), grown
         named = _read_names(labels, rows)
         seen = {name for row in named for name in row}
         grown = self.grow(sorted((name for name in seen if name not in self.index), key=_name_order))

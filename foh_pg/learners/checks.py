@@ -107,6 +107,16 @@ def check_restores_bit_for_bit(make: Factory) -> None:
     assert all(array.dtype != object for array in learner.state().values())
 
 
+def check_state_is_a_copy(make: Factory) -> None:
+    """A state that was taken does not change when the learner goes on."""
+    X, Y = sample(90)
+    learner = make(bits=8).partial_fit(X[:50], Y[:50])
+    taken = learner.state()
+    before = {key: array.copy() for key, array in taken.items()}
+    learner.partial_fit(X[50:], Y[50:])
+    assert all(np.array_equal(taken[key], before[key]) for key in before)
+
+
 def check_saves_and_loads(make: Factory) -> None:
     """A file restores the learner, by its class and by the base class; no pickle is needed."""
     X, Y = sample()

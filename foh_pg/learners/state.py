@@ -31,7 +31,8 @@ class Part(Protocol):
 
 def seal(arrays: Mapping[str, npt.NDArray[Any]]) -> State:
     """Add the format version and a checksum over everything."""
-    state: State = {"format": np.array(FORMAT), **{key: np.asarray(arrays[key]) for key in sorted(arrays)}}
+    # Copies: a learner goes on changing some of its arrays in place.
+    state: State = {"format": np.array(FORMAT), **{key: np.array(arrays[key]) for key in sorted(arrays)}}
     state["checksum"] = _checksum(state)
     return state
 
