@@ -16,6 +16,7 @@ BEGIN
     LOOP
         EXECUTE format('DROP TABLE %s', o.name);
     END LOOP;
+    EXECUTE format('DROP TYPE IF EXISTS foh.%I', i.name || '_result');
     DELETE FROM foh.label WHERE index = i.id;
     DELETE FROM foh.model WHERE index = i.id;
     DELETE FROM foh.model_state WHERE index = i.id;

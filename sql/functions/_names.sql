@@ -7,6 +7,18 @@ DECLARE
     v text := foh._vector_schema();
     raw text := 's.' || quote_ident(i.embedding);
     label text := quote_ident(i.labels);
+    -- Distances by schema, what is compared with, and scale. Centers of a cosine index are kept at length one: half
+    -- the bytes, no overflow, and no NaN at the origin.
+    unit text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)::%1$s.halfvec' ELSE '%2$s' END;
+    center_distance text := CASE i.distance
+        WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%1$s.<#>) %2$s))'
+        WHEN 'l2' THEN '(c.embedding OPERATOR(%1$s.<->) %2$s) / %3$s'
+        ELSE '(c.embedding OPERATOR(%1$s.<#>) %2$s) / (%3$s * %3$s)' END;
+    -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
+    score text := '%4$s::float8 OPERATOR(pg_catalog.*) ' || CASE i.distance
+        WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::float8)'
+        WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s'
+        ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s' END;
     to_vector text;
     labels_of text;
     changed text;
@@ -16,21 +28,29 @@ BEGIN
         WHEN 'vector' THEN raw
         WHEN 'halfvec' THEN format('%s::%s.vector', raw, v)
         -- A cast of an array fails on NULL, NaN, infinity and what a real cannot hold: such a row is not indexed.
-        ELSE format('CASE WHEN array_ndims(%1$s) = 1 AND cardinality(%1$s) = %2$s AND NOT EXISTS (SELECT FROM unnest(%1$s) u '
-                    'WHERE u IS NULL OR NOT abs(u) < 3.4e38) THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
+        ELSE format('CASE WHEN pg_catalog.array_ndims(%1$s) OPERATOR(pg_catalog.=) 1 AND pg_catalog.cardinality(%1$s) OPERATOR(pg_catalog.=) %2$s '
+                    'AND NOT EXISTS (SELECT FROM pg_catalog.unnest(%1$s) u WHERE u IS NULL OR NOT pg_catalog.abs(u) OPERATOR(pg_catalog.<) 3.4e38::float8) '
+                    'THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
     END;
     IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
-        to_vector := format('CASE WHEN %s.vector_dims(%s) = %s THEN %s END', v, raw, i.dimensions, to_vector);
+        to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
     END IF;
-    changed := format('(n.%1$s IS NULL) <> (o.%1$s IS NULL) OR NOT n.%1$s OPERATOR(%2$s.=) o.%1$s', quote_ident(i.embedding),
+    changed := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
+                      replace(quote_ident(i.embedding), '%', '%%'),
                       CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
+    IF current_setting('server_version_num')::int >= 170000 THEN
+        -- The same TOAST pointer is the same value: no need to fetch both.
+        changed := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
+                          replace(quote_ident(i.embedding), '%', '%%'), changed);
+    END IF;
     IF i.labels IS NULL THEN
         labels_of := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
-        labels_of := format('ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I)', label, i.labels_from_name, i.labels_key, i.key);
+        labels_of := format('ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s)', label, i.labels_from_name, i.labels_key, i.key,
+                            foh._collate(i.labels_from, i.labels_key));
     ELSE
         labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
-        changed := changed || format(' OR n.%1$s IS DISTINCT FROM o.%1$s', label);
+        changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
     SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
     FROM unnest(foh._suffixes()) suffix;
@@ -51,14 +71,26 @@ BEGIN
         'zeros', format('B''%s''', repeat('0', i.bits)),
         'to_vector', to_vector,
         'labels_of', labels_of,
-        'changed', changed,
-        -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
+        'changed', format(changed, 'n', 'o'),
+        'row_changed', format(changed, 'NEW', 'OLD'),
+        'columns_intact', foh._columns_intact(i),
+        -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
+        'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
-        'to_center', format(CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(x)::%1$s.halfvec' ELSE 'x' END, v),
-        'center_distance', format(CASE i.distance
-            WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%s.<#>) r.u))'
-            WHEN 'l2' THEN '(c.embedding OPERATOR(%s.<->) r.u) / r.scale'
-            ELSE '(c.embedding OPERATOR(%s.<#>) r.u) / (r.scale * r.scale)' END, v),
+        'to_center', format(unit, v, 'x'),
+        'center_distance', format(center_distance, v, 'r.u', 'r.scale'),
+        -- Our columns make way for a key of the same name.
+        'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
+        'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
+        'query_to_center', format(unit, v, 'vector'),
+        'query_center_distance', format(center_distance, v, 'q.unit', 'scale'),
+        'explain_to_center', format(unit, v, 'query'),
+        'explain_center_distance', format(center_distance, v, 'q.unit', 'q.scale'),
+        'hamming_score', format('e.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
+        'hamming_score_t', format('t.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
+        'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
+        'filtered_score', format(score, v, '$1', '$5::float8', i.options ->> 'blend'),
+        'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',
         'homes', i.options ->> 'homes',

@@ -13,8 +13,8 @@ BEGIN
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
     END IF;
-    IF EXISTS (SELECT FROM jsonb_each_text(names) n WHERE n.value LIKE '%$body$%') THEN
-        RAISE EXCEPTION 'foh: a name with $body$ in it cannot be used' USING ERRCODE = 'invalid_name';
+    IF EXISTS (SELECT FROM jsonb_each_text(names) n WHERE n.value ~ '\$(body|sql)\$') THEN
+        RAISE EXCEPTION 'foh: a name with $body$ or $sql$ in it cannot be used' USING ERRCODE = 'invalid_name';
     END IF;
     SELECT string_agg(coalesce(names ->> substring(m[1] FROM '^\{([a-z_0-9]+)\}$'), m[1]), '' ORDER BY n) INTO filled
     FROM regexp_matches(template, '(\{[a-z_0-9]+\}|[^{]+|\{)', 'g') WITH ORDINALITY AS t (m, n);

@@ -2,5 +2,6 @@
 CREATE OR REPLACE FUNCTION foh._suffixes() RETURNS text[]
 LANGUAGE sql IMMUTABLE
 AS $function$
-    SELECT '{projection,center,list,item,stream,place,record,capture,capture_labels,check}'::text[]
+    SELECT regexp_split_to_array('projection,center,list,item,stream,place,record,intact,capture,capture_labels,check,result,
+              search,search_code,candidates,encode,explain,near,state,exact,hamming,check_code', ',\s*')
 $function$;

@@ -1,19 +1,18 @@
 -- The trigger of the source: finds the keys whose key, embedding or labels changed, and records them.
--- The SET clauses pin the plans: a plan cached for one row must also serve a million.
+-- Encoding, home and version of all rows come from one INSERT ... SELECT, so from one snapshot. The SET clauses pin its
+-- plan, which may have been cached for one row and a table of one page: a lookup by key for each row, and no compiler.
 CREATE OR REPLACE FUNCTION {capture}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
 SET plan_cache_mode = force_generic_plan
-SET enable_nestloop = off
 SET enable_seqscan = off
+SET jit = off
 AS $body$
 DECLARE
-    intact boolean := foh._intact({id}, TG_RELID);
+    intact boolean := {intact}(TG_RELID);
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
     key_column name;
-    new_keys {key_type}[];
-    old_keys {key_type}[];
 BEGIN
     IF intact IS NULL THEN
         RETURN NULL;
@@ -27,11 +26,11 @@ BEGIN
         IF key_column IS NULL THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         ELSIF TG_LEVEL = 'STATEMENT' THEN
-            EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM %s r', {stream_text}, key_column,
-                           CASE TG_OP WHEN 'DELETE' THEN 'old_rows' ELSE 'new_rows' END);
-            IF TG_OP = 'UPDATE' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM old_rows r',
-                               {stream_text}, key_column);
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM new_rows r', {stream_text}, key_column);
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM old_rows r', {stream_text}, key_column);
             END IF;
         ELSE
             IF TG_OP <> 'DELETE' THEN
@@ -43,49 +42,37 @@ BEGIN
         END IF;
     ELSIF TG_LEVEL = 'ROW' THEN
         IF TG_OP = 'INSERT' THEN
-            IF NEW.{embedding} IS NULL THEN
-                RETURN NULL;
+            IF NEW.{embedding} IS NOT NULL THEN
+                INSERT INTO {stream} (key, op, version, center, code)
+                SELECT NEW.{key}, r.op, r.version, r.center, r.code FROM {record}(NEW.{key}, true, deferred) r;
             END IF;
-            new_keys := ARRAY[NEW.{key}];
         ELSIF TG_OP = 'DELETE' THEN
-            IF OLD.{embedding} IS NULL THEN
-                RETURN NULL;
+            IF OLD.{embedding} IS NOT NULL THEN
+                INSERT INTO {stream} (key, op, version, center, code)
+                SELECT OLD.{key}, r.op, r.version, r.center, r.code FROM {record}(OLD.{key}, false, deferred) r;
             END IF;
-            old_keys := ARRAY[OLD.{key}];
-        ELSE
-            SELECT CASE WHEN n.{key} <> o.{key} OR {changed} THEN ARRAY[n.{key}] END,
-                   CASE WHEN n.{key} <> o.{key} THEN ARRAY[o.{key}] END
-            INTO new_keys, old_keys
-            FROM (SELECT NEW.*) n, (SELECT OLD.*) o;
-            IF new_keys IS NULL THEN
-                RETURN NULL;
-            END IF;
+        ELSIF NEW.{key} <> OLD.{key} OR {row_changed} THEN
+            INSERT INTO {stream} (key, op, version, center, code)
+            SELECT t.key, r.op, r.version, r.center, r.code
+            FROM (SELECT NEW.{key} AS key, true AS written UNION ALL SELECT OLD.{key}, false WHERE NEW.{key} <> OLD.{key}) t,
+                 LATERAL {record}(t.key, t.written, deferred) r;
         END IF;
-        PERFORM {record}(new_keys, old_keys, TG_OP = 'INSERT', deferred);
     ELSIF TG_OP = 'INSERT' THEN
-        FOR new_keys IN
-            SELECT array_agg(t.key) FROM (SELECT n.{key} AS key, row_number() OVER () - 1 AS at FROM new_rows n
-                                          WHERE n.{embedding} IS NOT NULL) t GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(new_keys, NULL, true, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT n.{key}, r.op, r.version, r.center, r.code
+        FROM new_rows n, LATERAL {record}(n.{key}, true, deferred) r WHERE n.{embedding} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
-        FOR old_keys IN
-            SELECT array_agg(t.key) FROM (SELECT o.{key} AS key, row_number() OVER () - 1 AS at FROM old_rows o
-                                          WHERE o.{embedding} IS NOT NULL) t GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(NULL, old_keys, false, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT o.{key}, r.op, r.version, r.center, r.code
+        FROM old_rows o, LATERAL {record}(o.{key}, false, deferred) r WHERE o.{embedding} IS NOT NULL;
     ELSE
-        FOR new_keys, old_keys IN
-            SELECT array_agg(t.new_key) FILTER (WHERE t.new_key IS NOT NULL), array_agg(t.old_key) FILTER (WHERE t.new_key IS NULL)
-            FROM (SELECT n.{key} AS new_key, o.{key} AS old_key, row_number() OVER () - 1 AS at
-                  FROM new_rows n FULL JOIN old_rows o ON o.{key} = n.{key}
-                  WHERE n.{key} IS NULL OR o.{key} IS NULL OR {changed}) t
-            GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(new_keys, old_keys, false, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT t.key, r.op, r.version, r.center, r.code
+        FROM (SELECT coalesce(n.{key}, o.{key}) AS key, n.{key} IS NOT NULL AS written
+              FROM new_rows n FULL JOIN old_rows o ON o.{key} = n.{key}
+              WHERE n.{key} IS NULL OR o.{key} IS NULL OR {changed}
+              OFFSET 0) t,
+             LATERAL {record}(t.key, t.written, deferred) r;
     END IF;
     RETURN NULL;
 END

@@ -4,51 +4,48 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
 SET plan_cache_mode = force_generic_plan
-SET enable_nestloop = off
 SET enable_seqscan = off
+SET jit = off
 AS $body$
 DECLARE
-    intact boolean := foh._intact({id}, TG_RELID);
+    intact boolean := {intact}(TG_RELID);
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
-    keys {key_type}[];
 BEGIN
     IF intact IS NULL THEN
         RETURN NULL;
     ELSIF TG_OP = 'TRUNCATE' OR NOT intact THEN
         IF NOT intact THEN
-            RAISE WARNING 'foh: % has changed since index % was created or refreshed', TG_RELID::regclass, {name}
+            RAISE WARNING 'foh: % or the source has changed since index % was created or refreshed', TG_RELID::regclass, {name}
                 USING HINT = 'Run SELECT foh.refresh(' || quote_literal({name}) || ').';
         END IF;
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
-        PERFORM {record}(NULL, ARRAY(SELECT NEW.{labels_key} WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT'),
-                         false, deferred);
+        IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{labels} IS DISTINCT FROM OLD.{labels} THEN
+            INSERT INTO {stream} (key, op, version, center, code)
+            SELECT t.key, r.op, r.version, r.center, r.code
+            FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t,
+                 LATERAL {record}(t.key, false, deferred) r
+            WHERE t.key IS NOT NULL;
+        END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        FOR keys IN
-            SELECT array_agg(t.key) FROM (SELECT d.key, row_number() OVER () - 1 AS at FROM (SELECT DISTINCT {labels_key} AS key FROM new_rows) d
-                                          WHERE d.key IS NOT NULL) t GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(NULL, keys, false, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT t.key, r.op, r.version, r.center, r.code
+        FROM (SELECT DISTINCT n.{labels_key} AS key FROM new_rows n WHERE n.{labels_key} IS NOT NULL) t,
+             LATERAL {record}(t.key, false, deferred) r;
     ELSIF TG_OP = 'DELETE' THEN
-        FOR keys IN
-            SELECT array_agg(t.key) FROM (SELECT d.key, row_number() OVER () - 1 AS at FROM (SELECT DISTINCT {labels_key} AS key FROM old_rows) d
-                                          WHERE d.key IS NOT NULL) t GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(NULL, keys, false, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT t.key, r.op, r.version, r.center, r.code
+        FROM (SELECT DISTINCT o.{labels_key} AS key FROM old_rows o WHERE o.{labels_key} IS NOT NULL) t,
+             LATERAL {record}(t.key, false, deferred) r;
     ELSE
-        FOR keys IN
-            SELECT array_agg(t.key) FROM (SELECT d.key, row_number() OVER () - 1 AS at FROM (
-                SELECT a.key FROM (SELECT {labels_key} AS key, {labels} FROM new_rows EXCEPT ALL
-                                   SELECT {labels_key}, {labels} FROM old_rows) a
-                UNION
-                SELECT b.key FROM (SELECT {labels_key} AS key, {labels} FROM old_rows EXCEPT ALL
-                                   SELECT {labels_key}, {labels} FROM new_rows) b) d
-                                          WHERE d.key IS NOT NULL) t GROUP BY t.at / 5000
-        LOOP
-            PERFORM {record}(NULL, keys, false, deferred);
-        END LOOP;
+        INSERT INTO {stream} (key, op, version, center, code)
+        SELECT t.key, r.op, r.version, r.center, r.code
+        FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{labels} FROM new_rows n EXCEPT ALL
+                                 SELECT o.{labels_key}, o.{labels} FROM old_rows o) a WHERE a.key IS NOT NULL
+              UNION
+              SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{labels} FROM old_rows o EXCEPT ALL
+                                 SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t,
+             LATERAL {record}(t.key, false, deferred) r;
     END IF;
     RETURN NULL;
 END

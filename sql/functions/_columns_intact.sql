@@ -1,0 +1,29 @@
+-- The condition, over row i of foh.index, that every column the index reads is where it was, of its type, and readable.
+-- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ: names are then
+-- asked of the cache as well, which is up to date. Every trigger call pays for this, so it counts its lookups.
+CREATE OR REPLACE FUNCTION foh._columns_intact(i foh.index) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT string_agg(format($$
+               CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, 0)).object_names = %2$L::text[]
+                    THEN has_schema_privilege(%3$L, 'USAGE') ELSE false END
+               AND %4$s = (SELECT count(*) FROM pg_attribute a
+                           WHERE a.attrelid = i.%1$s AND a.attname = ANY (%5$L::name[]) AND (%6$s)
+                             AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+                             AND (current_setting('transaction_isolation') = 'read committed'
+                                  OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text))$$,
+               t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
+    FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
+                 string_agg(format('a.attname = %L AND a.atttypid = %L::regtype%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name, c.type,
+                                   CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
+                            ' OR ') AS conditions
+          FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text),
+                       ('embedding', 'source', i.source_name, i.embedding,
+                        CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
+                       ('labels', CASE WHEN i.labels_from IS NULL THEN 'source' ELSE 'labels_from' END,
+                        coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type),
+                       ('labels_key', 'labels_from', i.labels_from_name, i.labels_key, i.key_type::text)
+               ) AS c (role, relation, relation_name, name, type)
+          WHERE c.name IS NOT NULL GROUP BY c.relation, c.relation_name) t
+$function$;

@@ -1,0 +1,28 @@
+-- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights.
+CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+RETURNS TABLE ({key} {key_type}, {distance_name} int)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1000 COST 10000
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $body$
+#variable_conflict use_column
+DECLARE
+    reach int := coalesce($2, {probes});
+    near record;
+BEGIN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, reach, 0);
+    near := {near}($1, NULL, reach, 10000000);
+    IF near.fallback = 'the source has changed' THEN
+        PERFORM foh._refuse_changed({name});
+    ELSIF near.fallback IS NOT NULL THEN
+        RETURN QUERY SELECT s.{key}, NULL::int FROM {source} s WHERE s.{embedding} IS NOT NULL;
+    ELSE
+        RETURN QUERY SELECT e.key, e.distance
+                     FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
+                     CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
+    END IF;
+END
+$body$;
