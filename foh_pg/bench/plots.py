@@ -146,11 +146,11 @@ def _training(report: Report) -> str:
     chosen = 32 if 32 in bits else bits[0]
     records = [r for r in report.select("table") if r["bits"] == chosen and r["codes"] == "symmetric"]
     figure, (axis,) = _figure(1, 8.6, 4.2)
-    for name in rows_of(records):
+    for place, name in enumerate(rows_of(records)):
         mine = [r for r in records if row_name(r) == name]
         x, y = np.mean([r["rows_per_second"] for r in mine]), np.mean([r["map"] for r in mine])
         axis.plot(x, y, "o", color=_style(name)["color"], markersize=8)
-        axis.annotate(name, (x, y), textcoords="offset points", xytext=(8, -3), fontsize=9)
+        axis.annotate(name, (x, y), textcoords="offset points", xytext=(7, -12 if place % 2 else 5))
     axis.set_xscale("log")
     axis.set_xlabel(f"rows learned per second ({chosen} bits)")
     axis.set_ylabel("mAP over the whole base")

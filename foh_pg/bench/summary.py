@@ -66,7 +66,8 @@ class Report:
             f"{self.data['labels']} labels); up to {protocol['queries']} queries, stream up to "
             f"{protocol['stream']} rows in batches of up to {protocol['batch']}; seeds {seeds}; "
             f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
-            f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; "
+            f"{machine['processor']}, {machine['cores']} cores, {machine['threads'] or 'all'} in use, "
+            f"{machine['system']}; "
             f"{self.environment['date']}"
         )
 
@@ -184,7 +185,7 @@ def detail_table(report: Report, bits: int) -> Table:
         )
     return Table(
         f"Precision, training and size at {bits} bits",
-        "P@k is the share of relevant rows among the first k. Seconds are for the whole stream; bytes are "
+        "P@k is the share of relevant rows among the first k. Seconds of CPU are for the whole stream; bytes are "
         "what is stored per row beside key and labels.",
         ["method", "mAP", *(f"P@{k}" for k in ranks), "train s", "rows/s", "bytes/row"],
         rows,

@@ -82,7 +82,8 @@ def accuracy(
         protocol=protocol,
         extras=extras,
     )
-    result = _run(data, settings)
+    with environment.one_thread():
+        result = _run(data, settings)
     if json is not None and str(json) == "-":
         typer.echo(report.to_json(result))
         return
