@@ -44,6 +44,7 @@ def accuracy(
     bits: Annotated[str, typer.Option(help="Lengths of codes.")] = "16,32,48,64,128",
     learners: Annotated[str, typer.Option(help="What to compare, by name, or all.")] = "all",
     seeds: Annotated[int, typer.Option(min=1, help="How many draws of queries and stream.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
     queries: Annotated[int, typer.Option(min=1, help="Queries per seed.")] = 1000,
     stream: Annotated[int, typer.Option(min=2, help="Rows to learn from.")] = 20_000,
     batch: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 2000,
@@ -77,7 +78,7 @@ def accuracy(
         protocol, bits, seeds = QUICK, QUICK_BITS if bits == "16,32,48,64,128" else bits, 1
     settings = measured.Settings(
         bits=_read_bits(bits),
-        seeds=range(seeds),
+        seeds=range(first_seed, first_seed + seeds),
         methods=methods.choose([name.strip() for name in learners.split(",")]),
         protocol=protocol,
         extras=extras,
