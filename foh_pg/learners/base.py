@@ -66,6 +66,8 @@ class Learner(ABC):
 
     name: ClassVar[str] = ""
     supervised: ClassVar[bool] = True
+    # Whether codes are signs of a linear function of the row, as an index stores it.
+    linear: ClassVar[bool] = True
     _parts: ClassVar[Mapping[str, type[Part]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
     _dtype: npt.DTypeLike = np.float64
 
