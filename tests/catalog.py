@@ -11,7 +11,8 @@ SELECT 'relation', c.oid::regclass::text, c.relkind::text, c.relacl::text, c.rel
        pg_get_userbyid(c.relowner), coalesce(pg_get_viewdef(c.oid), '')
 FROM pg_class c WHERE relnamespace = 'foh'::regnamespace
 UNION ALL
-SELECT 'column', a.attrelid::regclass::text, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull::text,
+SELECT 'column', a.attrelid::regclass::text, a.attname, format_type(a.atttypid, a.atttypmod),
+       a.attnotnull::text,
        a.attstorage::text || a.attidentity::text || a.attgenerated::text, pg_get_expr(d.adbin, d.adrelid)
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
      LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

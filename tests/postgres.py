@@ -1,8 +1,8 @@
 """The PostgreSQL servers that a test session runs on, and the databases in them.
 
-One server for each version and session, whoever of the xdist workers asks first starts it. FOH_TEST_DSN names one
-that already runs (a superuser's connection string); else containers, where a Docker daemon answers; else the
-embedded servers.
+One server for each version and session; whoever of the xdist workers asks first starts it. FOH_TEST_DSN names
+one that already runs (a superuser's connection string); else containers, where a Docker daemon answers; else
+the embedded servers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,13 @@ class Database:
 
     def environment(self, role: str = "app_owner") -> dict[str, str]:
         """The environment of a process that is to find this database the way libpq does."""
-        names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "password": "PGPASSWORD"}
+        names = {
+            "host": "PGHOST",
+            "port": "PGPORT",
+            "user": "PGUSER",
+            "dbname": "PGDATABASE",
+            "password": "PGPASSWORD",
+        }
         parts = conninfo_to_dict(self.dsn(role))
         return {**os.environ, **{names[part]: str(parts[part]) for part in names if part in parts}}
 
@@ -87,7 +93,9 @@ class Database:
 
     def drop(self) -> None:
         self.disconnect()
-        self.server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self.name)))
+        self.server.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self.name))
+        )
 
 
 class Server:
@@ -175,7 +183,9 @@ class Servers:
                 stop_container(started["container"])
             else:
                 with psycopg.connect(started["dsn"], autocommit=True) as superuser:
-                    statement = sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(started["template"]))
+                    statement = sql.SQL("DROP DATABASE IF EXISTS {}").format(
+                        sql.Identifier(started["template"])
+                    )
                     superuser.execute(statement)
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -226,7 +236,9 @@ def start_container(version: int) -> dict[str, Any]:
     from testcontainers.postgres import PostgresContainer
 
     options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-    container = PostgresContainer(f"pgvector/pgvector:pg{version}", driver=None).with_command(f"postgres {options}")
+    container = PostgresContainer(f"pgvector/pgvector:pg{version}", driver=None).with_command(
+        f"postgres {options}"
+    )
     container.start()
     return {"dsn": container.get_connection_url(), "container": container.get_wrapped_container().id}
 

@@ -1,9 +1,9 @@
 """Bring schema `foh` to a revision: online, or as SQL to read and run elsewhere.
 
 Alembic plans the steps and keeps the version table, and always writes SQL; we run that SQL. So a database
-migrated online and one migrated with the printed script cannot differ, and it does not matter whether the caller
-has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`) are never
-installed: the caller may be in the middle of an Alembic migration of its own.
+migrated online and one migrated with the printed script cannot differ, and it does not matter whether the
+caller has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`)
+are never installed: the caller may be in the middle of an Alembic migration of its own.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Migrated(NamedTuple):
 def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD) -> Migrated:
     """Bring schema `foh` to revision `to` ("head", "base" or an identifier), up or down.
 
-    One transaction: the caller's, inside a savepoint, if one is open, else one that is committed here. Concurrent
-    migrations wait for each other.
+    One transaction: the caller's, inside a savepoint, if one is open, else one that is committed here.
+    Concurrent migrations wait for each other.
     """
     session = _session(connection)
     with _readable_errors(), session.transaction():
@@ -71,6 +71,13 @@ def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
 def head() -> str:
     """The revision that this package was written for."""
     return _resolve(HEAD)
+
+
+def is_downgrade(start: str, to: str) -> bool:
+    """Whether going from revision `start` to `to` undoes migrations, and so drops what they made."""
+    end = _resolve(to)
+    below = {script.revision for script in _scripts().iterate_revisions(end, BASE)}
+    return start not in {BASE, *below}
 
 
 class _Session(Protocol):
@@ -101,11 +108,11 @@ class _Psycopg:
 class _SQLAlchemy:
     def __init__(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "postgresql":
-            raise InputError(f"foh_pg works on PostgreSQL, and this connection is to {connection.dialect.name}")
+            raise InputError(f"foh_pg works on PostgreSQL, this connection is to {connection.dialect.name}")
         # SQLAlchemy asks the server for the level, and the server knows of no such level.
         if getattr(connection.connection.dbapi_connection, "autocommit", False):
             raise InputError(
-                "a migration is one transaction, and this SQLAlchemy connection has isolation level AUTOCOMMIT: "
+                "a migration is one transaction, and this connection has isolation level AUTOCOMMIT: "
                 "pass one without it"
             )
         self.connection = connection
@@ -129,7 +136,7 @@ def _session(connection: psycopg.Connection[Any] | sa.Connection) -> _Session:
     if isinstance(connection, sa.Connection):
         return _SQLAlchemy(connection)
     raise InputError(
-        f"migrate needs a psycopg.Connection or a sqlalchemy.Connection, and got a {type(connection).__name__}"
+        f"expected a psycopg.Connection or a sqlalchemy.Connection, got a {type(connection).__name__}"
     )
 
 
@@ -140,7 +147,9 @@ def _readable_errors() -> Iterator[None]:
     except psycopg.Error as error:
         if error.sqlstate == SCHEMA_ERROR:
             hint = error.diag.message_hint
-            raise SchemaError(f"{error.diag.message_primary}. {hint}" if hint else error.diag.message_primary) from error
+            raise SchemaError(
+                f"{error.diag.message_primary}. {hint}" if hint else error.diag.message_primary
+            ) from error
         raise
     except DBAPIError as error:
         # psycopg says sqlstate, psycopg2 pgcode; other drivers give only the text.
@@ -163,7 +172,7 @@ def _present_revision(session: _Session) -> str:
     known = {script.revision for script in _scripts().walk_revisions()}
     if found[0] not in known:
         raise SchemaError(
-            f"schema foh in this database is at revision {found[0]!r}, which this version of foh_pg does not know: "
+            f"schema foh in this database is at revision {found[0]!r}, which this foh_pg does not know: "
             "a newer one migrated it; upgrade the package (pip install --upgrade foh_pg)"
         )
     return str(found[0])
@@ -188,8 +197,12 @@ def _statements(start: str, end: str) -> list[str]:
     """Everything after the lock, in order; nothing where there is nothing to do."""
     if start == end:
         return []
-    going_up = start in {script.revision for script in _scripts().iterate_revisions(end, BASE)} or start == BASE
-    before = ["install/check_pgvector.sql", "install/become_owner.sql"] if going_up else ["install/become_owner.sql"]
+    going_up = not is_downgrade(start, end)
+    before = (
+        ["install/check_pgvector.sql", "install/become_owner.sql"]
+        if going_up
+        else ["install/become_owner.sql"]
+    )
     after = ["install/leave.sql"]
     if end == BASE:
         after = ["install/drop_schema.sql", *after, "install/drop_role.sql"]

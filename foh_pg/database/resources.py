@@ -26,6 +26,8 @@ def sql(name: str) -> str:
 
 
 def sql_files(*names: str) -> list[str]:
-    """The names, relative to `sql/`, of the .sql files in the given folders, in alphabetical order in each."""
+    """The .sql files in the given folders of `sql/`, relative to it, in alphabetical order in each."""
     root = folder("sql")
-    return [path.relative_to(root).as_posix() for name in names for path in sorted((root / name).glob("*.sql"))]
+    return [
+        path.relative_to(root).as_posix() for name in names for path in sorted((root / name).glob("*.sql"))
+    ]

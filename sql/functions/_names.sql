@@ -7,6 +7,18 @@ DECLARE
     v text := foh._vector_schema();
     raw text := 's.' || quote_ident(i.embedding);
     label text := quote_ident(i.labels);
+    -- Distances by schema, what is compared with, and scale. Centers of a cosine index are kept at length one: half
+    -- the bytes, no overflow, and no NaN at the origin.
+    unit text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)::%1$s.halfvec' ELSE '%2$s' END;
+    center_distance text := CASE i.distance
+        WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%1$s.<#>) %2$s))'
+        WHEN 'l2' THEN '(c.embedding OPERATOR(%1$s.<->) %2$s) / %3$s'
+        ELSE '(c.embedding OPERATOR(%1$s.<#>) %2$s) / (%3$s * %3$s)' END;
+    -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
+    score text := '%4$s::float8 OPERATOR(pg_catalog.*) ' || CASE i.distance
+        WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::float8)'
+        WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s'
+        ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s' END;
     to_vector text;
     labels_of text;
     changed text;
@@ -65,30 +77,20 @@ BEGIN
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
-        -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
-        'to_center', format(CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(x)::%1$s.halfvec' ELSE 'x' END, v),
-        'center_distance', format(CASE i.distance
-            WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%s.<#>) r.u))'
-            WHEN 'l2' THEN '(c.embedding OPERATOR(%s.<->) r.u) / r.scale'
-            ELSE '(c.embedding OPERATOR(%s.<#>) r.u) / (r.scale * r.scale)' END, v),
+        'to_center', format(unit, v, 'x'),
+        'center_distance', format(center_distance, v, 'r.u', 'r.scale'),
         -- Our columns make way for a key of the same name.
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
-        'query_to_center', format(CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(vector)::%1$s.halfvec' ELSE 'vector' END, v),
-        'query_center_distance', format(CASE i.distance
-            WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%s.<#>) unit))'
-            WHEN 'l2' THEN '(c.embedding OPERATOR(%s.<->) unit) / scale'
-            ELSE '(c.embedding OPERATOR(%s.<#>) unit) / (scale * scale)' END, v),
-        -- The cosine distance from the origin is NaN, which would sort behind all: call it a right angle.
-        'query_distance', format(CASE i.distance
-            WHEN 'cosine' THEN 'coalesce(nullif(s.x OPERATOR(%s.<=>) query, ''NaN''), 1)'
-            WHEN 'l2' THEN '(s.x OPERATOR(%s.<->) query) / p.scale'
-            ELSE '(s.x OPERATOR(%s.<#>) query) / (p.scale * p.scale)' END, v),
-        'qualified_part', format(CASE i.distance
-            WHEN 'cosine' THEN '%2$s::float8 OPERATOR(pg_catalog.*) CASE WHEN (s.x OPERATOR(%1$s.<=>) $1) OPERATOR(pg_catalog.=) ''NaN''::float8 THEN 1 ELSE s.x OPERATOR(%1$s.<=>) $1 END'
-            WHEN 'l2' THEN '%2$s::float8 OPERATOR(pg_catalog.*) (s.x OPERATOR(%1$s.<->) $1) OPERATOR(pg_catalog./) $10::float8'
-            ELSE '%2$s::float8 OPERATOR(pg_catalog.*) (s.x OPERATOR(%1$s.<#>) $1) OPERATOR(pg_catalog./) $10::float8 OPERATOR(pg_catalog./) $10::float8' END, v, i.options ->> 'blend'),
+        'query_to_center', format(unit, v, 'vector'),
+        'query_center_distance', format(center_distance, v, 'q.unit', 'scale'),
+        'explain_to_center', format(unit, v, 'query'),
+        'explain_center_distance', format(center_distance, v, 'q.unit', 'q.scale'),
+        'hamming_score', format('e.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
+        'hamming_score_t', format('t.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
+        'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
+        'filtered_score', format(score, v, '$1', '$5::float8', i.options ->> 'blend'),
         'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',

@@ -10,18 +10,18 @@ SET enable_mergejoin = off
 AS $body$
 #variable_conflict use_column
 DECLARE
-    reach int := coalesce(probes, {probes});
-    p record;
+    reach int := coalesce($2, {probes});
+    near record;
 BEGIN
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), 1, reach, 0);
-    SELECT * INTO p FROM {probe}(query, NULL, reach);
-    IF p.fallback = 'the source has changed' THEN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, reach, 0);
+    near := {near}($1, NULL, reach, 10000000);
+    IF near.fallback = 'the source has changed' THEN
         PERFORM foh._refuse_changed({name});
-    ELSIF p.fallback IS NOT NULL THEN
+    ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.{key}, NULL::int FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
         RETURN QUERY SELECT e.key, e.distance
-                     FROM {entries}(p.code, p.version, p.centers, p.truncated, 10000000) e
+                     FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
     END IF;
 END

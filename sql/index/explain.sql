@@ -8,22 +8,28 @@ AS $body$
 DECLARE
     reach int := coalesce(probes, {probes});
     ranked int := coalesce(shortlist, {shortlist});
-    p record;
+    code bit({bits});
+    centers int[];
+    s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
-    SELECT * INTO p FROM {probe}(query, NULL, reach);
+    code := {encode}(query);
+    SELECT * INTO s FROM {state}();
+    SELECT array_agg(n.center) INTO centers
+    FROM (SELECT c.center FROM {center} c, (SELECT {explain_to_center} AS unit, s.scale AS scale) q
+          ORDER BY (c.code OPERATOR({vector}.<~>) code) / {bits} + {blend} * {explain_center_distance} LIMIT reach) n;
     RETURN QUERY
-        SELECT s.step, s.value FROM (VALUES
-            ('version', p.version::text),
-            ('code', p.code::text),
-            ('fallback', coalesce(p.fallback, 'none')),
+        SELECT v.step, v.value FROM (VALUES
+            ('version', s.version::text),
+            ('code', code::text),
+            ('fallback', coalesce(s.fallback, 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
-            ('centers probed', cardinality(p.centers)::text),
-            ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (p.centers) AND p.truncated = 0)),
-            ('stream rows read', (SELECT count(*)::text FROM {stream} t
-                                  WHERE t.op = 'u' AND t.seq > p.truncated AND (t.version < p.version OR t.center = ANY (p.centers)))),
+            ('centers probed', coalesce(cardinality(centers), 0)::text),
+            ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
+            ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
+                                  AND (t.version < s.version OR t.center = ANY (coalesce(centers, ARRAY[0]))))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by Hamming distance alone' ELSE greatest(k, ranked)::text END)
-        ) AS s (step, value);
+        ) AS v (step, value);
 END
 $body$;

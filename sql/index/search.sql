@@ -1,16 +1,79 @@
--- The rows nearest to the query. filter is a condition over the columns of the source, written by the application's
--- author; values of its users go in through params, which the filter reads as params ->> 'name'.
--- No SET clause: the filter must see the functions that its author sees.
+-- The rows nearest to the query, with the caller's rights on the source. filter is a condition over the columns of the
+-- source, written by the application's author; values of its users go in through params, which the filter reads as
+-- params ->> 'name'. A code may be given in place of the query (see search_code).
+-- There is no SET search_path: the filter must see the functions that its author sees. So every operator and function
+-- that is ours is named with its schema.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL)
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
+SET plan_cache_mode = force_generic_plan
+-- The lookup by key is pinned: the plan may have been made when the table was empty.
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
 AS $body$
+#variable_conflict use_variable
+DECLARE
+    near record;
+    reach int := coalesce(probes, {probes});
+    ranked int := coalesce(shortlist, {shortlist});
+    wanted int := greatest(k, ranked);
+    keys {key_type}[];
+    distances int[];
+    scores float8[];
 BEGIN
-    IF filter IS NULL THEN
-        RETURN QUERY SELECT r.* FROM {search_all}(query, NULL, k, probes, shortlist) r;
-    ELSE
-        RETURN QUERY SELECT r.* FROM {search_filtered}(query, NULL, k, probes, shortlist, filter, params) r;
+    IF (query IS NULL AND code IS NULL) OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
+       OR k OPERATOR(pg_catalog.<) 1 OR reach OPERATOR(pg_catalog.<) 1 OR ranked OPERATOR(pg_catalog.<) 0 THEN
+        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
     END IF;
+    IF filter IS NOT NULL THEN
+        -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
+        EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
+    END IF;
+    LOOP
+        near := {near}(query, code, reach, wanted);
+        EXIT WHEN near.fallback IS NOT NULL;
+        IF filter IS NOT NULL THEN
+            EXECUTE $sql$
+                SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
+                FROM (SELECT e.key, e.distance, CASE WHEN $6 OPERATOR(pg_catalog.=) 0 THEN {hamming_score} ELSE {hamming_score} OPERATOR(pg_catalog.+) {filtered_score} END AS score
+                      FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance) e
+                      CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key AND (
+                          $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+                      ) OFFSET 0) s
+                      WHERE s.x IS NOT NULL
+                      ORDER BY 3 LIMIT $7) t$sql$
+                INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, ranked, k;
+        ELSIF ranked OPERATOR(pg_catalog.=) 0 THEN
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg({hamming_score_t}) INTO keys, distances, scores
+            FROM (SELECT e.key, e.distance
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
+                  CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                  LIMIT k) t;
+        ELSE
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT e.key, e.distance, {hamming_score} OPERATOR(pg_catalog.+) {score} AS score
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
+                  CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                  WHERE s.x IS NOT NULL
+                  ORDER BY 3 LIMIT k) t;
+        END IF;
+        IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
+            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN;
+        END IF;
+        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists.
+        EXIT WHEN near.exhausted;
+        reach := least(reach::bigint OPERATOR(pg_catalog.*) 4, 1000000);
+        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) 4, 10000000);
+    END LOOP;
+    IF near.fallback OPERATOR(pg_catalog.=) 'the source has changed' THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, near.code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $body$;

@@ -7,10 +7,6 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 AS $body$
 BEGIN
     PERFORM {check_code}(code, version);
-    IF filter IS NULL THEN
-        RETURN QUERY SELECT r.* FROM {search_all}(NULL, code, k, probes, 0) r;
-    ELSE
-        RETURN QUERY SELECT r.* FROM {search_filtered}(NULL, code, k, probes, 0, filter, params) r;
-    END IF;
+    RETURN QUERY SELECT r.* FROM {search}(NULL, k, probes, 0, filter, params, code) r;
 END
 $body$;

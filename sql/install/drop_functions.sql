@@ -4,9 +4,12 @@ DO $foh$
 DECLARE
     victim text;
 BEGIN
+    -- Triggers are dropped with the rights of who asks for it, as in any call of foh.drop_index.
+    PERFORM set_config('role', current_setting('foh.caller_role'), true);
     FOR victim IN SELECT name FROM foh.index ORDER BY name LOOP
         PERFORM foh.drop_index(victim);
     END LOOP;
+    PERFORM set_config('role', pg_get_userbyid(nspowner), true) FROM pg_namespace WHERE nspname = 'foh';
 
     SELECT string_agg(format('foh.%I', relname), ', ') INTO victim
     FROM pg_class WHERE relnamespace = 'foh'::regnamespace AND relkind = 'v';

@@ -51,7 +51,7 @@ class TestInstall:
     def test_everything_belongs_to_a_role_that_cannot_log_in(self, database: Database) -> None:
         connection = database.connect("installer")
         owners = connection.execute(
-            """SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'foh'::regnamespace
+            """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'foh'::regnamespace
                UNION SELECT pg_get_userbyid(proowner) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace
                UNION SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"""
         ).fetchall()
@@ -61,7 +61,8 @@ class TestInstall:
 
     def test_every_function_body_is_valid(self, superuser: psycopg.Connection[Any]) -> None:
         functions = superuser.execute(
-            """SELECT p.oid, p.oid::regprocedure::text, l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+            """SELECT p.oid, p.oid::regprocedure::text, l.lanname
+               FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
                WHERE p.pronamespace = 'foh'::regnamespace AND l.lanname IN ('sql', 'plpgsql')"""
         ).fetchall()
         assert functions
@@ -122,7 +123,9 @@ class TestInstall:
         installed = [result for result in results if result.start == "base"]
         assert len(installed) == 1
         assert {result.end for result in results} == {migrations.head()}
-        assert empty.connect("installer").execute("TABLE foh.alembic_version").fetchall() == [(migrations.head(),)]
+        assert empty.connect("installer").execute("TABLE foh.alembic_version").fetchall() == [
+            (migrations.head(),)
+        ]
 
     def test_many_databases_of_a_new_cluster_at_once(self, private_server: Server) -> None:
         databases = [with_pgvector(private_server.create_database()) for _ in range(6)]
@@ -141,7 +144,9 @@ class TestInstall:
 class TestSQLAlchemy:
     @pytest.fixture
     def engine(self, empty: Database) -> Iterator[sa.Engine]:
-        engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(empty.dsn("installer")))
+        engine = sa.create_engine(
+            "postgresql+psycopg://", creator=lambda: psycopg.connect(empty.dsn("installer"))
+        )
         yield engine
         engine.dispose()
 
@@ -165,9 +170,9 @@ class TestSQLAlchemy:
         engine.dispose()
 
     def test_refuses_autocommit(self, engine: sa.Engine, empty: Database) -> None:
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            with pytest.raises(InputError, match="AUTOCOMMIT"):
-                migrate(connection)
+        autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
+        with autocommit.connect() as connection, pytest.raises(InputError, match="AUTOCOMMIT"):
+            migrate(connection)
         assert not has_schema(empty.connect("installer"))
 
     def test_leaves_the_proxies_of_alembic_alone(self, engine: sa.Engine) -> None:
@@ -190,9 +195,13 @@ class TestRefusals:
             migrate(installer)
         assert not has_schema(installer)
 
-    @pytest.mark.parametrize(("version", "fits"), [("0.6.2", False), ("0.7.0", True), ("0.10.0", True), ("1.0", True)])
+    @pytest.mark.parametrize(
+        ("version", "fits"), [("0.6.2", False), ("0.7.0", True), ("0.10.0", True), ("1.0", True)]
+    )
     def test_pgvector_too_old(self, empty: Database, version: str, fits: bool) -> None:
-        empty.connect(None).execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", [version])
+        empty.connect(None).execute(
+            "UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", [version]
+        )
         installer = empty.connect("installer")
         if fits:
             assert migrate(installer).end == migrations.head()
@@ -310,7 +319,9 @@ class TestDowngrade:
         before = dump(installer)
         assert migrate(installer, "0001") == ("0002", "0001")
         assert dump(installer) != before
-        assert installer.execute("SELECT count(*) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace").fetchone() == (0,)
+        assert installer.execute(
+            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace"
+        ).fetchone() == (0,)
         assert migrate(installer) == ("0001", "0002")
         assert dump(installer) == before
 
@@ -320,18 +331,50 @@ class TestDowngrade:
         migrate(installer)
         migrate(installer, "base")
         assert not has_schema(installer)
-        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (0,)
+        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (
+            0,
+        )
         assert migrate(installer).start == "base"
+
+    @pytest.fixture
+    def indexed(self, database: Database) -> Database:
+        """A table of the application's with an index of ours on it."""
+        owner = database.connect("app_owner")
+        owner.execute("CREATE TABLE product (id int PRIMARY KEY, embedding extensions.vector(3))")
+        owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
+        return database
+
+    def test_drops_the_indexes(self, indexed: Database) -> None:
+        owner = indexed.connect("app_owner")
+        triggers = "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'product'::regclass"
+        assert owner.execute(triggers).fetchone() != (0,)
+        migrate(owner, "base")
+        assert owner.execute(triggers).fetchone() == (0,)
+        assert not has_schema(owner)
+        owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
+
+    def test_needs_the_owner_of_the_tables(self, indexed: Database) -> None:
+        installer = indexed.connect("installer")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="product belongs to role app_owner"):
+            migrate(installer, "base")
+        assert migrations.revision(installer) == migrations.head()
+        owner = indexed.connect("app_owner")
+        owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
+        assert owner.execute("SELECT count(*) FROM foh.products_stream").fetchone() == (1,)
 
     def test_the_role_stays_while_another_database_uses_it(self, database: Database, server: Server) -> None:
         installer = database.connect("installer")
         migrate(installer, "base")
         assert not has_schema(installer)
-        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (1,)
+        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (
+            1,
+        )
 
     def test_does_not_take_what_somebody_put_there(self, database: Database) -> None:
         installer = database.connect("installer")
-        database.connect(None).execute("CREATE OPERATOR foh.=== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4eq)")
+        database.connect(None).execute(
+            "CREATE OPERATOR foh.=== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4eq)"
+        )
         with pytest.raises(psycopg.errors.DependentObjectsStillExist):
             migrate(installer, "base")
         assert migrations.revision(installer) == migrations.head()
@@ -350,7 +393,13 @@ class TestOffline:
     def test_runs_in_psql(self, empty: Database, database: Database, server: Server) -> None:
         if server.bin is None:
             pytest.skip("this server brings no psql")
-        psql = [str(server.bin / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", empty.dsn("installer")]
+        psql = [
+            str(server.bin / "psql"),
+            "--no-psqlrc",
+            "--quiet",
+            "--set=ON_ERROR_STOP=1",
+            empty.dsn("installer"),
+        ]
         result = subprocess.run(psql, input=offline(), text=True, capture_output=True)
         assert (result.returncode, result.stderr) == (0, "")
         assert dump(empty.connect("installer")) == dump(database.connect("installer"))
@@ -375,5 +424,7 @@ class TestOffline:
     def test_needs_no_database(self) -> None:
         program = "from foh_pg.database.migrations import offline; print(offline())"
         command = [sys.executable, "-c", program]
-        printed = subprocess.run(command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True)
+        printed = subprocess.run(
+            command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True
+        )
         assert "CREATE TABLE foh.alembic_version" in printed.stdout

@@ -1,0 +1,1 @@
+"""Programs that print the figures of the documentation."""

@@ -1,0 +1,55 @@
+"""All commands in one place, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import psycopg
+import typer
+from typer.core import TyperGroup
+
+from foh_pg.cli import check, create_index, drop_index, migrate, sql, status, version
+from foh_pg.cli.output import fail
+from foh_pg.errors import FohError
+
+EXIT_CODES = """
+Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABASE, PGSERVICE, ...) say.
+
+Data goes to standard output, everything else to standard error.
+
+Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations.
+"""
+
+
+class Commands(TyperGroup):
+    """Turns the errors a user can act on into one line and exit code 1; others keep their traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough; Python must not complain when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except (FohError, psycopg.Error) as error:
+            fail(error)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="foh-pg",
+    help="A learned, label-aware vector index for PostgreSQL.\n" + EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("migrate")(migrate.migrate)
+app.command("create-index")(create_index.create_index)
+app.command("drop-index")(drop_index.drop_index)
+app.command("status")(status.status)
+app.command("check")(check.check)
+app.add_typer(sql.app, name="sql")
+app.command("version")(version.version)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from foh_pg.cli.options import Dsn, Json, Yes
+from foh_pg.cli.output import print_json, say
+from foh_pg.cli.session import session
+from foh_pg.database import migrations
+
+
+def migrate(
+    dsn: Dsn = None,
+    to: Annotated[
+        str, typer.Option("--to", help="Revision to go to, up or down: head, base or one of them.")
+    ] = "head",
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Install schema foh, bring it up to date, or take it back."""
+    with session(dsn, installed=False) as connection:
+        start = migrations.revision(connection)
+        if migrations.is_downgrade(start, to) and not yes:
+            typer.confirm(
+                f"Going back from revision {start} to {to} drops indexes and tables. Go on?",
+                abort=True,
+                err=True,
+            )
+        start, end = migrations.migrate(connection, to)
+    if json:
+        print_json({"start": start, "end": end})
+    elif start == end:
+        say(f"schema foh is at revision {end}, nothing to do")
+    else:
+        say(f"schema foh went from revision {start} to {end}")

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Annotated, Any, Optional
+
+import psycopg
+import typer
+
+from foh_pg.cli.options import Dsn, Json
+from foh_pg.cli.output import print_json, print_table, say
+from foh_pg.cli.session import session
+from foh_pg.errors import IndexNotFound
+
+# What fits a screen; --json has everything.
+COLUMNS = (
+    "name",
+    "source",
+    "status",
+    "version",
+    "trained",
+    "bits",
+    "rows",
+    "centers",
+    "stale",
+    "stream",
+    "deferred",
+)
+
+OWNER = """
+SELECT rolname AS owner, rolcanlogin AS can_log_in FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
+WHERE n.nspname = 'foh'
+"""
+
+
+def status(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(help="Only this index.", metavar="[INDEX]", show_default=False),
+    ] = None,
+    dsn: Dsn = None,
+    json: Json = False,
+) -> None:
+    """Show the indexes: what they hold, what waits for the updater, how stale their codes are."""
+    with session(dsn) as connection:
+        rows = connection.execute(
+            "SELECT * FROM foh.index_stat WHERE name = %(name)s OR %(name)s::text IS NULL ORDER BY name",
+            {"name": name},
+        ).fetchall()
+        if name is not None and not rows:
+            raise IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+        warn_about_owner(connection)
+    if json:
+        print_json(rows)
+    elif rows:
+        print_table(rows, COLUMNS)
+    else:
+        say("no index yet: foh-pg create-index --help")
+
+
+def warn_about_owner(connection: psycopg.Connection[dict[str, Any]]) -> None:
+    row = connection.execute(OWNER).fetchone()
+    if row is not None and row["can_log_in"]:
+        say(
+            f"note: schema foh belongs to {row['owner']}, a role that can log in; owned by a role of its own "
+            "(foh_owner, NOLOGIN), our functions could do less"
+        )

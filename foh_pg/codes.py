@@ -1,0 +1,175 @@
+"""Packed binary codes: packing, Hamming distances and the nearest codes.
+
+A code of k bits is a row of ceil(k / 8) bytes in the order of `numpy.packbits`: bit 0 is the highest bit of
+the first byte, unused bits at the end are zero. These are the bytes of PostgreSQL's `bit(k)` in binary
+format, where the first character of the bit string is bit 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.errors import InputError
+
+CodeArray = npt.NDArray[np.uint8]
+
+# Distances are made in blocks of at most this many pairs, so that memory stays flat.
+BLOCK_PAIRS = 1 << 22
+
+
+def width(bits: int) -> int:
+    """Bytes that a code of `bits` bits takes."""
+    return -(-bits // 8)
+
+
+def pack(bits: npt.ArrayLike) -> CodeArray:
+    """Pack an (n, k) array of truth values into codes.
+
+    Examples
+    --------
+    >>> pack([[True, False, False, False, False, False, False, False, True]])
+    array([[128, 128]], dtype=uint8)
+    """
+    table = np.asarray(bits)
+    if table.ndim != 2:
+        raise InputError(f"bits must be a 2-d array (rows, bits), this one has {table.ndim} dimensions")
+    return np.packbits(table != 0, axis=1)
+
+
+def unpack(codes: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
+    """Unpack codes into an (n, bits) array of truth values.
+
+    Examples
+    --------
+    >>> unpack(pack([[1, 0, 1]]), 3)
+    array([[ True, False,  True]])
+    """
+    return np.unpackbits(check_codes(codes, bits), axis=1, count=bits).astype(bool)
+
+
+def check_codes(codes: npt.ArrayLike, bits: int | None = None) -> CodeArray:
+    """Return codes as a 2-d array of bytes, or say why they are none."""
+    array = np.asarray(codes)
+    if array.dtype != np.uint8 or array.ndim != 2:
+        raise InputError(f"codes must be a 2-d array of uint8, not {array.ndim}-d of {array.dtype}")
+    if bits is not None and array.shape[1] != width(bits):
+        raise InputError(
+            f"a code of {bits} bits takes {width(bits)} bytes, these codes have {array.shape[1]}"
+        )
+    return array
+
+
+def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
+    """Hamming distances between every code of `a` and every code of `b`.
+
+    Examples
+    --------
+    >>> hamming(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]))
+    array([[0, 3]], dtype=uint16)
+    """
+    left, right = _check_pair(a, b)
+    distances = np.empty((len(left), len(right)), dtype=np.uint16)
+    for start, block in hamming_blocks(left, right):
+        distances[start : start + len(block)] = block
+    return distances
+
+
+def hamming_blocks(
+    a: npt.ArrayLike, b: npt.ArrayLike, pairs: int = BLOCK_PAIRS
+) -> Iterator[tuple[int, npt.NDArray[np.uint16]]]:
+    """Yield `(start, distances)` for consecutive blocks of rows of `a` against all of `b`."""
+    left, right = _check_pair(a, b)
+    left_words, right_words = _words(left), _words(right)
+    step = max(1, pairs // max(1, len(right)))
+    for start in range(0, len(left), step):
+        yield start, _distances(left_words[:, start : start + step], right_words)
+
+
+def hamming_rows(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
+    """Hamming distance between each code of `a` and the code of `b` in the same row."""
+    left, right = _check_pair(a, b)
+    if len(left) != len(right):
+        raise InputError(f"{len(left)} codes cannot be compared row by row with {len(right)}")
+    words = _words(left) ^ _words(right)
+    return np.asarray(_count_bits(words).sum(axis=0), dtype=np.uint16)
+
+
+def nearest(
+    queries: npt.ArrayLike, base: npt.ArrayLike, k: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16]]:
+    """Find the k nearest codes of each query; equal distances keep the order of the base.
+
+    Returns
+    -------
+    rows, distances : arrays (queries, min(k, rows of the base))
+
+    Examples
+    --------
+    >>> base = pack([[0, 1, 1], [1, 1, 1], [1, 1, 0]])
+    >>> nearest(pack([[1, 1, 1]]), base, 3)
+    (array([[1, 0, 2]]), array([[0, 1, 1]], dtype=uint16))
+    """
+    left, right = _check_pair(queries, base)
+    if k < 1:
+        raise InputError(f"k must be at least 1, not {k}")
+    k = min(k, len(right))
+    rows = np.empty((len(left), k), dtype=np.int64)
+    distances = np.empty((len(left), k), dtype=np.uint16)
+    for start, block in hamming_blocks(left, right):
+        stop = start + len(block)
+        rows[start:stop] = smallest(block, k)
+        distances[start:stop] = np.take_along_axis(block, rows[start:stop], axis=1)
+    return rows, distances
+
+
+def smallest(distances: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
+    """Columns of the k smallest integers of each row, ascending, ties in column order."""
+    columns = distances.shape[1]
+    if columns == 0 or k == 0:
+        return np.empty((len(distances), 0), dtype=np.int64)
+    # Distance and column in one integer: no two are equal, so any selection is stable.
+    keys = distances.astype(np.int64) * columns + np.arange(columns)
+    if k < columns:
+        keys = np.partition(keys, k - 1, axis=1)[:, :k]
+    keys.sort(axis=1)
+    return np.asarray(keys[:, :k] % columns, dtype=np.int64)
+
+
+def _check_pair(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[CodeArray, CodeArray]:
+    left, right = check_codes(a), check_codes(b)
+    if left.shape[1] != right.shape[1]:
+        raise InputError(f"codes of {left.shape[1]} and of {right.shape[1]} bytes cannot be compared")
+    return left, right
+
+
+def _words(codes: CodeArray) -> npt.NDArray[np.uint64]:
+    """View codes as (words, n) of 64 bits, zero padded: one contiguous array per word."""
+    count = -(-codes.shape[1] // 8)
+    padded = np.zeros((len(codes), count * 8), dtype=np.uint8)
+    padded[:, : codes.shape[1]] = codes
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def _distances(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+    total = np.zeros((a.shape[1], b.shape[1]), dtype=np.uint16)
+    for left, right in zip(a, b, strict=True):
+        total += _count_bits(left[:, None] ^ right[None, :])
+    return total
+
+
+_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+
+def _count_bits_by_table(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Count bits where numpy (before 2.0) has no `bitwise_count`."""
+    counts: npt.NDArray[np.uint8] = np.zeros(words.shape, dtype=np.uint8)
+    for byte in range(8):
+        counts += _BITS_OF_BYTE[((words >> np.uint64(8 * byte)) & np.uint64(255)).astype(np.uint8)]
+    return counts
+
+
+_count_bits = getattr(np, "bitwise_count", _count_bits_by_table)

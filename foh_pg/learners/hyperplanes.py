@@ -1,0 +1,56 @@
+"""Random hyperplanes: what an index has before any training, and what every learner must beat."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.labels import LabelSets
+from foh_pg.learners.base import Learner
+from foh_pg.learners.registry import register
+from foh_pg.learners.rows import FloatArray, KeyArray
+
+
+def random_projection(rng: np.random.Generator, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    """Draw a Gaussian matrix whose columns have length one."""
+    drawn = rng.standard_normal((rows, columns))
+    drawn /= np.linalg.norm(drawn, axis=0)
+    return drawn
+
+
+@register
+class RandomHyperplanes(Learner):
+    """Hyperplanes through the mean of the data, drawn once and never moved.
+
+    Parameters
+    ----------
+    bits : int
+        Length of a code.
+    center : bool
+        Whether rows are centered by the mean of the first `warmup` rows.
+    warmup : int
+        How many rows the mean is taken of.
+    seed : int
+        Seed of all randomness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RandomHyperplanes(bits=16).partial_fit(np.eye(4)).encode(np.eye(4)).shape
+    (4, 2)
+    """
+
+    name = "random"
+    supervised = False
+
+    def __init__(self, bits: int = 64, *, center: bool = True, warmup: int = 1000, seed: int = 0) -> None:
+        self.bits = bits
+        self.center = center
+        self.warmup = warmup
+        self.seed = seed
+
+    def _restart(self) -> None:
+        self._serve(random_projection(self.rng_, self.dimensions_, self.bits))
+
+    def _learn(self, rows: FloatArray, sets: LabelSets, keys: KeyArray) -> None:
+        self._serve(self.projection_)

@@ -1,0 +1,122 @@
+"""The existing rows a learner still looks at: a uniform sample of the whole stream, or a recent one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.codes import CodeArray, width
+from foh_pg.labels import LabelSets
+from foh_pg.learners.rows import KeyArray, join_keys
+
+
+@dataclass
+class Reservoir:
+    """A sample of past rows, as keys, label ids and codes; oldest first, never their vectors.
+
+    Every row draws a priority once, the logarithm of an exponential variable, and the rows with the smallest
+    priorities stay. That is a uniform sample without replacement. A row of stage t with weight `forget **
+    -t` has its logarithm lowered by `t * log(1 / forget)`: then the sample leans to the recent rows as the
+    sums do.
+
+    Attributes
+    ----------
+    keys : array (n,)
+        What the caller knows the rows by.
+    sets : LabelSets
+        Their label ids.
+    codes : array (n, bytes) of uint8
+        Their packed codes, as the learner last set them.
+    priorities : array (n,)
+        Smaller ones stay longer.
+    limit : float
+        The smallest priority ever turned away. Rows above it have no place even when rows were deleted, or
+        the sample would favor those that came after a deletion.
+    """
+
+    keys: KeyArray
+    sets: LabelSets
+    codes: CodeArray
+    priorities: npt.NDArray[np.float64]
+    limit: float = np.inf
+
+    @classmethod
+    def none(cls, bits: int) -> Reservoir:
+        """Start empty."""
+        return cls(
+            np.zeros(0, dtype=np.int64),
+            LabelSets.empty(),
+            np.zeros((0, width(bits)), dtype=np.uint8),
+            np.zeros(0),
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(
+        self,
+        keys: KeyArray,
+        sets: LabelSets,
+        codes: CodeArray,
+        priorities: npt.NDArray[np.float64],
+        size: int | None,
+    ) -> Reservoir:
+        """Return the reservoir after more rows, at most `size` of them (None for all)."""
+        joined = np.concatenate([self.priorities, priorities])
+        kept = np.flatnonzero(joined < self.limit)
+        limit = self.limit
+        if size is not None and len(kept) > size:
+            order = np.argsort(joined[kept], kind="stable")
+            limit = float(joined[kept[order[size]]])
+            kept = np.sort(kept[order[:size]])
+        everything = Reservoir(
+            join_keys(self.keys, keys),
+            self.sets.append(sets),
+            np.concatenate([self.codes, codes]),
+            joined,
+            limit,
+        )
+        return everything if len(kept) == len(joined) else everything.take(kept)
+
+    def take(self, rows: npt.NDArray[Any]) -> Reservoir:
+        """Return the reservoir of the given rows only."""
+        return Reservoir(
+            self.keys[rows], self.sets.take(rows), self.codes[rows], self.priorities[rows], self.limit
+        )
+
+    def without(self, keys: KeyArray) -> Reservoir:
+        """Return the reservoir without the rows of these keys."""
+        return self.take(np.flatnonzero(~np.isin(self.keys, keys)))
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give plain arrays."""
+        return {
+            "keys": self.keys,
+            "ids": self.sets.ids,
+            "offsets": self.sets.offsets,
+            "codes": self.codes,
+            "priorities": self.priorities,
+            "limit": np.array(self.limit),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Reservoir:
+        """Restore what `to_arrays` gave."""
+        return cls(
+            arrays["keys"],
+            LabelSets(arrays["ids"], arrays["offsets"]),
+            arrays["codes"],
+            arrays["priorities"],
+            float(arrays["limit"]),
+        )
+
+
+def draw_priorities(
+    rng: np.random.Generator, rows: int, stage: int = 0, forget: float = 1.0
+) -> npt.NDArray[np.float64]:
+    """Draw the priorities of `rows` rows that arrive at a stage."""
+    drawn: npt.NDArray[np.float64] = np.log(rng.standard_exponential(rows))
+    return drawn + stage * float(np.log(forget))

@@ -1,0 +1,24 @@
+-- The answer where the lists have no full one: the source itself, ordered by the exact distance (by the Hamming distance
+-- where only a code is given).
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
+RETURNS SETOF {result}
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+AS $body$
+BEGIN
+    IF query IS NULL THEN
+        RETURN QUERY EXECUTE $sql$
+            SELECT e.key, e.distance, {hamming_score}
+            FROM (SELECT $1 AS params) v
+            CROSS JOIN LATERAL {hamming}(ARRAY(SELECT s.{key} FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            )), $2) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
+    ELSE
+        RETURN QUERY EXECUTE $sql$
+            SELECT s.key, NULL::int, {filtered_score}
+            FROM (SELECT $2 AS params) v
+            CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
+    END IF;
+END
+$body$;
