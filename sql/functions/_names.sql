@@ -62,6 +62,7 @@ BEGIN
         'source', i.source_name,
         'key', quote_ident(i.key),
         'key_type', i.key_type::text,
+        'key_collate', foh._collate(i.source, i.key),
         'embedding', quote_ident(i.embedding),
         'labels', coalesce(label, ''),
         'labels_from', coalesce(i.labels_from_name, ''),
