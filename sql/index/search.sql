@@ -16,17 +16,19 @@ SET jit = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    near record;
+    near pg_catalog.record;
     reach int := coalesce(probes, {probes});
     ranked int := coalesce(shortlist, {shortlist});
     wanted int := greatest(k, ranked);
     keys {key_type}[];
     distances int[];
-    scores float8[];
+    scores pg_catalog.float8[];
 BEGIN
     IF (query IS NULL AND code IS NULL) OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
        OR k OPERATOR(pg_catalog.<) 1 OR reach OPERATOR(pg_catalog.<) 1 OR ranked OPERATOR(pg_catalog.<) 0 THEN
         PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
+    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) {bits} THEN
+        PERFORM {check_code}(code, NULL);
     END IF;
     IF filter IS NOT NULL THEN
         -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
