@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 def vectors(n: int, dimensions: int = DIMENSIONS, seed: int = 0) -> np.ndarray:
-    # Sums of a few eighths are exact in any order and any precision: no code depends on rounding.
+    # Eighths are exact in every type an embedding can have, half precision included.
     return np.random.default_rng(seed).integers(-16, 17, (n, dimensions)).astype(np.float32) / 8
 
 

@@ -290,7 +290,8 @@ class TestCreate:
     @pytest.mark.parametrize(
         "names",
         ["k keys deferred", "distance query code", "key intact n", "seq o x", "center version op", "s t r", "new old tg_op",
-         "u a written", "deferred key_column new_rows", "keys s key", "intact i p"],
+         "u a written", "deferred key_column new_rows", "keys s key", "intact i p",
+         "query probes k", "probes vector p", "score distance query"],
     )  # fmt: skip
     def test_columns_named_like_ours(self, connection: Connection, names: str, form: str) -> None:
         key, embedding, tags = (sql.Identifier(name) for name in names.split())
