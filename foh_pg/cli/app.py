@@ -10,7 +10,7 @@ import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import check, create_index, drop_index, migrate, sql, status, version
+from foh_pg.cli import bench, check, create_index, drop_index, migrate, sql, status, version
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
 
@@ -52,4 +52,5 @@ app.command("drop-index")(drop_index.drop_index)
 app.command("status")(status.status)
 app.command("check")(check.check)
 app.add_typer(sql.app, name="sql")
+app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)
