@@ -22,23 +22,17 @@ CREATE POLICY tenant ON public.item TO app_reader USING (tenant = current_settin
 """
 
 
-class Tenant(Shop):
-    """The same shop, seen by a role that row-level security applies to."""
-
-    def __init__(self, shop: Shop, connection: psycopg.Connection) -> None:
-        self.__dict__.update(shop.__dict__, connection=connection)
-
-    def become(self, tenant: int) -> None:
-        self.run("SELECT set_config('shop.tenant', %s, false)", [str(tenant)])
+def become(shop: Shop, tenant: int) -> None:
+    shop.run("SELECT set_config('shop.tenant', %s, false)", [str(tenant)])
 
 
-def with_tenants(new_shop, database: Database, tenants: int, rows: int, **options) -> tuple[Shop, Tenant]:
+def with_tenants(new_shop, database: Database, tenants: int, rows: int, **options) -> tuple[Shop, Shop]:
     shop = new_shop(options=options)
     shop.fill(range(rows), vectors(rows), tenant=[number % tenants for number in range(rows)])
     shop.install(centers=16)
     shop.run(READ)
     shop.run(POLICY)
-    return shop, Tenant(shop, database.connect("app_reader"))
+    return shop, shop.seen_by(database.connect("app_reader"))
 
 
 def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> None:
@@ -57,7 +51,7 @@ def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> No
     for state in ("ready", "building"):
         shop.run("UPDATE foh.index SET status = %s", [state])
         for number in (0, 1):
-            tenant.become(number)
+            become(tenant, number)
             mine = {*range(number, 400, 2), 1000 + number}
             for name, form in forms.items():
                 for k in (5, 202, 1000):
@@ -65,7 +59,10 @@ def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> No
                     keys = [row[0] for row in rows]
                     assert set(keys) <= mine, (state, name)
                     assert len(keys) == len(set(keys))
-                    assert len(keys) == (len(mine) if name == "candidates" else min(k, len(mine))), (state, name)
+                    assert len(keys) == (len(mine) if name == "candidates" else min(k, len(mine))), (
+                        state,
+                        name,
+                    )
     assert tenant.found(QUERY, 1) == [1001]
 
 
@@ -73,20 +70,20 @@ def test_a_hundred_tenants(new_shop, database: Database) -> None:
     shop, tenant = with_tenants(new_shop, database, 100, 3000, probes=2)
     base = vectors(3000)
     for number in (0, 57, 99):
-        tenant.become(number)
+        become(tenant, number)
         mine = list(range(number, 3000, 100))
         nearest = [mine[at] for at in np.argsort(exact_distance(base[mine], QUERY))]
         assert tenant.found(QUERY, 30) == nearest  # 30 of 3 000 are in most lists: the exact answer
         assert len(tenant.found(QUERY, 10)) == 10
         assert set(tenant.found(QUERY, 10, shortlist=0)) <= set(mine)
         assert len(tenant.found(QUERY, 10, shortlist=0, filter="id > 1500")) == 10
-    tenant.become(100)
+    become(tenant, 100)
     assert tenant.found(QUERY, 10) == []
 
 
 def test_a_policy_that_leaks_learns_nothing(new_shop, database: Database) -> None:
     shop, tenant = with_tenants(new_shop, database, 2, 100)
-    tenant.become(0)
+    become(tenant, 0)
     seen: list[str] = []
     tenant.connection.add_notice_handler(lambda notice: seen.append(notice.message_primary))
     tenant.run(
@@ -105,7 +102,7 @@ def test_columns_that_the_caller_may_not_read(new_shop, database: Database) -> N
     shop.install()
     shop.run(READ)
     shop.run("REVOKE SELECT ON public.item FROM app_reader")
-    reader = Tenant(shop, database.connect("app_reader"))
+    reader = shop.seen_by(database.connect("app_reader"))
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="table item"):
         reader.search(QUERY)
     shop.run("GRANT SELECT (id, embedding) ON public.item TO app_reader")
@@ -166,7 +163,9 @@ def test_partitions_and_other_schemas(database: Database) -> None:
                 sql.Identifier(f"part{start}"), sql.Literal(start), sql.Literal(start + 100)
             )
         )
-    connection.execute("""SELECT foh.create_index('parted', 'parted', 'embedding', options => '{"exact_rows": 0}')""")
+    connection.execute(
+        """SELECT foh.create_index('parted', 'parted', 'embedding', options => '{"exact_rows": 0}')"""
+    )
     base = vectors(200)
     connection.cursor().executemany(
         "INSERT INTO parted VALUES (%s, %s)", [(key, text(row)) for key, row in enumerate(base)]
