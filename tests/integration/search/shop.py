@@ -106,6 +106,9 @@ class Shop:
     def execute(self, statement: sql.Composable, parameters: Any = None) -> psycopg.Cursor[Any]:
         return self.connection.execute(statement, parameters)
 
+    def execute_text(self, statement: str) -> psycopg.Cursor[Any]:
+        return self.connection.execute(statement.encode())
+
     def run(self, statement: str, parameters: Any = None, **names: sql.Composable) -> psycopg.Cursor[Any]:
         """Run SQL in which {source}, {key}, {stream} and so on stand for this shop's names."""
         return self.execute(sql.SQL(statement).format(**{**self.names(), **names}), parameters)
