@@ -77,10 +77,11 @@ BEGIN
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
         -- What a search must be sure of: that the names in it still mean the table and the columns of the index.
-        'source_intact', format('to_regclass(%L) = i.source::oid::regclass AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
-                                'AND (a.attname = %L AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
-                                'OR a.attname = %L AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
-                                i.source_name, i.key, i.embedding, i.embedding_typmod),
+        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
+                                'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
+                                'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
+                                i.source_name, i.key, i.key_type::text, i.embedding,
+                                CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE v || '.' || i.embedding_type END, i.embedding_typmod),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),

@@ -5,7 +5,7 @@ RETURNS TABLE (key text, distance int, score float8)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 AS $function$
 BEGIN
-    IF index IS NULL OR pg_catalog.to_regprocedure(pg_catalog.format('foh.%I(@vector@.vector, int, int, int, text, jsonb, bit)',
+    IF index IS NULL OR pg_catalog.to_regprocedure(pg_catalog.format('foh.%I(@vector@.vector, int, int, int, pg_catalog.text, pg_catalog.jsonb, bit)',
                                                     index OPERATOR(pg_catalog.||) '_search')) IS NULL THEN
         RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',
             HINT = 'SELECT name FROM foh.index_stat lists those there are.';

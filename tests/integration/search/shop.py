@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,24 @@ from psycopg.types.json import Jsonb
 DIMENSIONS = 8
 BITS = 32
 
-# What the updater does in one transaction: a version, new hash functions if given, centers, lists, the stream consumed.
+# What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 VERSION = """
-WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready' WHERE name = %(name)s RETURNING id, version)
+WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready'
+           WHERE name = %(name)s RETURNING id, version)
 INSERT INTO foh.model (index, version, trained, mean, scale)
-SELECT i.id, i.version, %(trained)s, m.mean, m.scale FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
+SELECT i.id, i.version, %(trained)s, m.mean, m.scale
+FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
 CENTERS = """
 WITH old AS (DELETE FROM {center} RETURNING center)
 INSERT INTO {center} (center, code, embedding, version)
-SELECT (SELECT coalesce(max(center), 0) FROM old) + row_number() OVER (ORDER BY p.key), p.code, {embedding}, i.version
+SELECT (SELECT coalesce(max(center), 0) FROM old) + row_number() OVER (ORDER BY p.key),
+       p.code, {embedding}, i.version
 FROM {source} s JOIN {place}(%(keys)s::{key_type}[]) p ON p.key = s.{key}, foh.index i
 WHERE i.name = %(name)s AND p.code IS NOT NULL
 """
 LISTS = """
-WITH gone AS (DELETE FROM {list}), away AS (DELETE FROM {item}), placed AS (
+WITH placed AS (
     SELECT p.key, p.code, p.center,
            ARRAY(SELECT c.center FROM {center} c WHERE c.center <> p.center
                  ORDER BY c.code OPERATOR(extensions.<~>) p.code, c.center LIMIT %(others)s) AS others
@@ -102,6 +106,9 @@ class Shop:
     def execute(self, statement: sql.Composable, parameters: Any = None) -> psycopg.Cursor[Any]:
         return self.connection.execute(statement, parameters)
 
+    def execute_text(self, statement: str) -> psycopg.Cursor[Any]:
+        return self.connection.execute(statement.encode())
+
     def run(self, statement: str, parameters: Any = None, **names: sql.Composable) -> psycopg.Cursor[Any]:
         """Run SQL in which {source}, {key}, {stream} and so on stand for this shop's names."""
         return self.execute(sql.SQL(statement).format(**{**self.names(), **names}), parameters)
@@ -123,7 +130,7 @@ class Shop:
     def install(
         self, centers: int = 4, *, seed: int | None = None, trained: bool = True, consume: bool = True
     ) -> None:
-        """A new version: all rows in lists, as the updater would leave them. `seed` gives new hash functions."""
+        """A new version with all rows in lists, as the updater leaves them; `seed` makes new hash functions."""
         homes = int(self.options.get("homes", 1))
         with self.connection.transaction():
             self.run(VERSION, {"name": self.index, "trained": trained})
@@ -137,6 +144,7 @@ class Shop:
             ]
             chosen = keys[:: max(1, len(keys) // centers)][:centers] if keys else []
             self.run(CENTERS, {"name": self.index, "keys": chosen})
+            self.run("DELETE FROM {list}; DELETE FROM {item}")
             self.run(LISTS, {"others": homes - 1})
             if consume:
                 self.run("DELETE FROM {stream}")
@@ -158,8 +166,14 @@ class Shop:
     def found(self, query: Any, k: int = 10, **arguments: Any) -> list[Any]:
         return [row[0] for row in self.search(query, k, **arguments)]
 
-    def explain(self, query: Any, **arguments: Any) -> dict[str, str]:
+    def explain(self, query: Any) -> dict[str, str]:
         return dict(self.run("SELECT * FROM {explain}(%(query)s)", {"query": text(query)}).fetchall())
+
+    def seen_by(self, connection: psycopg.Connection[Any]) -> Shop:
+        """The same shop through another connection."""
+        other = copy(self)
+        other.connection = connection
+        return other
 
     def violations(self) -> list[tuple[Any, ...]]:
         return self.execute(sql.SQL("SELECT * FROM foh.check(%s)"), [self.index]).fetchall()
