@@ -10,7 +10,18 @@ import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import build, check, create_index, drop_index, migrate, sql, status, update, version
+from foh_pg.cli import (
+    bench,
+    build,
+    check,
+    create_index,
+    drop_index,
+    migrate,
+    sql,
+    status,
+    update,
+    version,
+)
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
 
@@ -57,4 +68,5 @@ app.command("update")(update.update)
 app.command("status")(status.status)
 app.command("check")(check.check)
 app.add_typer(sql.app, name="sql")
+app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)

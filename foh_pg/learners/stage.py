@@ -23,6 +23,9 @@ from foh_pg.learners.similarity import Kind, label_matrix, similar_to
 # Codes are swept in chunks of this many rows: a chunk stays in the processor's cache for all bits.
 CHUNK_ROWS = 2048
 
+# Existing codes are fitted to at least this many rows.
+EVIDENCE_ROWS = 1000
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -130,12 +133,30 @@ class Meeting:
         """Give the new rows as a side, each counted once."""
         return Side(codes, np.ones(codes.shape[1], dtype=codes.dtype), self.new_groups, len(self.groups))
 
+    def evidence(self, codes: FloatArray) -> Side:
+        """Give the rows that existing codes are fitted to: the new ones, and the past where they are few.
+
+        A code that is fitted to a handful of rows alone forgets all others. So the past joins them, weighted
+        down to what is missing to `EVIDENCE_ROWS`.
+        """
+        new = self.new_side(codes)
+        missing = EVIDENCE_ROWS - codes.shape[1]
+        if missing <= 0 or len(self.past_of_row) == 0:
+            return new
+        weight = min(1.0, missing / len(self.past_of_row))
+        return Side(
+            np.concatenate([new.codes, self.past.codes], axis=1),
+            np.concatenate([new.counts, (weight * self.past.counts).astype(codes.dtype)]),
+            np.concatenate([new.groups, self.past.groups]),
+            new.total_groups,
+        )
+
     def weighted_by_past(self, kind: Kind, constants: Constants) -> FloatArray:
         """Give `B_e S'` for each label set of the new rows: (groups, k)."""
         return _weighted_sums(kind, self.groups, self.new_groups, self.past, self.labels, constants)
 
     def weighted_by_new(self, kind: Kind, constants: Constants, new: Side) -> FloatArray:
-        """Give `B_s S` for each label set of the existing rows: (groups, k)."""
+        """Give `B_s S` for each label set of the existing rows: (groups, k); `new` may be the evidence."""
         return _weighted_sums(kind, self.groups, self.past.groups, new, self.labels, constants)
 
     def new_codes(self, projected: FloatArray, weighted: FloatArray, anchors: FloatArray) -> FloatArray:

@@ -116,9 +116,9 @@ def keep_nearest(centers: Positions, values: Values, keep: int) -> Positions:
 def _smallest(block: Values, count: int) -> Positions:
     """Columns of the smallest values of each row, ascending, ties in column order."""
     if count == 1:
-        return block.argmin(axis=1)[:, None].astype(np.int64)
+        return np.asarray(block.argmin(axis=1)[:, None], dtype=np.int64)
     if count < block.shape[1]:
         # Whatever equals the last value that fits may be among the first by its column.
         limit = np.partition(block, count - 1, axis=1)[:, count - 1 : count]
         block = np.where(block <= limit, block, np.inf)
-    return np.argsort(block, axis=1, kind="stable")[:, :count].astype(np.int64)
+    return np.asarray(np.argsort(block, axis=1, kind="stable")[:, :count], dtype=np.int64)

@@ -6,13 +6,15 @@ CREATE TABLE {projection} (
     mask    bit({bits}) NOT NULL
 );
 CREATE TABLE {center} (
-    center    int PRIMARY KEY,
+    center    int NOT NULL,
     code      bit({bits}) NOT NULL,
     embedding {center_type} NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0,
+    -- A search reads every code and few embeddings: the codes alone are a twentieth of the pages.
+    PRIMARY KEY (center) INCLUDE (code)
 ) WITH (fillfactor = 90);
 -- A short code would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
