@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.codes import CodeArray
-from foh_pg.pool.build import LONG_LIST
 from foh_pg.pool.centers import FROM_SPLIT
 from foh_pg.updater.centers import Centers, make_centers
 from foh_pg.updater.description import Index
@@ -18,6 +17,10 @@ from foh_pg.updater.lists import read_lists
 from foh_pg.updater.model import Model
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, read_by_key
+
+# A list this many times as long as the mean one is split, unless it is short all the same.
+LONG_LIST = 4.0
+SHORT_LIST = 64
 
 # Lists split in one run, the longest first, and members among which the new centers are chosen.
 SPLITS = 16
@@ -106,7 +109,7 @@ def split(
     )
     if len(centers) == 0 or index.options["centers"] is not None:
         return np.zeros(0, dtype=np.int64), none, np.zeros(0, dtype=np.int64)
-    limit = max(LONG_LIST * centers.lengths.mean(), 64.0)
+    limit = max(LONG_LIST * float(centers.lengths.mean()), SHORT_LIST)
     long = pool.too_long(centers.lengths, limit)
     long = long[centers.lengths[long] > 1.5 * centers.tried[long]]
     long = long[np.argsort(-centers.lengths[long], kind="stable")][:SPLITS]
