@@ -257,7 +257,7 @@ def save_plan(session: Session, index: Index, plan: Plan) -> None:
         delete_arrays(session, "plan_learner", PRESENT)
 
 
-def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position | None] | None:
+def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position] | None:
     """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
     arrays = load_arrays(session, "plan", PRESENT)
     if arrays is None:
@@ -285,7 +285,7 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
         below("progress/"),
         metrics,
     )
-    return plan, load_position(session, index)
+    return plan, load_position(session, index) or Position.start(plan)
 
 
 def save_position(session: Session, index: Index, position: Position) -> None:
