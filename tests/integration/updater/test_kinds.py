@@ -36,7 +36,8 @@ class Table:
         self.labels = labels
         part = " PARTITION BY HASH (the_key)" if partitioned else ""
         connection.execute(
-            f"CREATE TABLE {self.quoted} (the_key {key} PRIMARY KEY, embedding {embedding}, label {labels or 'text'}){part}"
+            f"CREATE TABLE {self.quoted} (the_key {key} PRIMARY KEY, embedding {embedding},"
+            f" label {labels or 'text'}){part}"
         )
         for i in range(2 if partitioned else 0):
             connection.execute(
