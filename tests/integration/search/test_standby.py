@@ -31,7 +31,7 @@ def primary(private_server: Server) -> psycopg.Connection:
 
 
 def caught_up(primary: psycopg.Connection, standby: psycopg.Connection) -> None:
-    position = primary.execute("SELECT pg_current_wal_lsn()").fetchone()[0]
+    position = primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()[0]
     waiting = "SELECT pg_last_wal_replay_lsn() < %s::pg_lsn"
     while standby.execute(waiting, [position]).fetchone()[0]:
         standby.execute("SELECT pg_sleep(0.02)")
