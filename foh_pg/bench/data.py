@@ -17,7 +17,7 @@ from foh_pg.errors import InputError
 from foh_pg.labels import LabelSets, Vocabulary
 
 # Where Debian's package dataset-fashion-mnist puts its files.
-FASHION_MNIST = Path("/usr/share/dataset-fashion-mnist")
+FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 
 
 @dataclass(frozen=True)

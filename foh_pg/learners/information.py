@@ -43,9 +43,9 @@ def pull_on_distances(distances: Floats, alike: npt.NDArray[np.bool_], bins: int
     sizes = by_class_sizes(alike)
     densities = by_class / np.maximum(sizes, 1)[:, None]
     every = _one_plus_log(by_class.sum(axis=0) / len(distances))
-    table = np.zeros((2, bins + 2))
-    table[:, 1:] = every - _one_plus_log(densities)
-    slopes = np.diff(table, axis=1, append=0).reshape(-1)
+    table = np.zeros((2, bins + 3))
+    table[:, 1:-1] = every - _one_plus_log(densities)
+    slopes = (table[:, 1:] - table[:, :-1]).reshape(-1)
     pull: Floats = slopes[cells] * (bins / largest) / len(distances)
     return pull
 
