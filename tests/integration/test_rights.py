@@ -83,7 +83,7 @@ class TestReaders:
             "SELECT * FROM {candidates}(%s)",
             "SELECT * FROM {explain}(%s)",
             "SELECT * FROM foh.search('items', %s)",
-            "SELECT h.version, h.bit FROM foh.items_hash_functions() h WHERE %s::text <> ''",
+            "SELECT h.version, h.number FROM foh.items_hash_functions() h WHERE %s::text <> ''",
         )
         for status in ("ready", "building"):
             shop.run("UPDATE foh.index SET status = %s", [status])

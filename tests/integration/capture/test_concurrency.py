@@ -132,9 +132,7 @@ class TestNobodyWaits:
         updater = database.connect(autocommit=False)
         install_version(updater, 2, X[10:12])
         updater.execute("DELETE FROM foh.idx_stream")
-        updater.execute(
-            "INSERT INTO foh.idx_list SELECT 1, 0, '{1}', ARRAY[code] FROM foh.idx_center WHERE center = 1"
-        )
+        updater.execute("INSERT INTO foh.idx_list SELECT 1, 0, '{1}', ARRAY[code] FROM foh.idx_center WHERE center = 1")
         updater.execute("INSERT INTO foh.idx_item VALUES (1, 1)")
         for writer in (self.impatient(database), self.impatient(database, autocommit=False)):
             key = 20 + int(writer.autocommit)
@@ -153,9 +151,7 @@ class TestNobodyWaits:
         updater.commit()
         assert {entry.version for entry in entries(items)} == {1}
 
-    def test_truncate_is_the_only_one_that_locks_the_table(
-        self, items: Connection, database: Database
-    ) -> None:
+    def test_truncate_is_the_only_one_that_locks_the_table(self, items: Connection, database: Database) -> None:
         """What a trigger locks in foh is what an INSERT locks."""
         writer = database.connect(autocommit=False)
         insert(writer, 1, X[1])
@@ -175,9 +171,7 @@ def install_version(connection: Connection, version: int, centers: np.ndarray) -
         [version, version - 1],
     )
     # Mirrored hash functions: every bit of every code flips.
-    connection.execute(
-        "UPDATE foh.idx_projection SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"
-    )
+    connection.execute("UPDATE foh.idx_projection SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector")
     connection.execute("UPDATE foh.idx_projection SET bias = -bias - 1e-9")
     connection.execute("DELETE FROM foh.idx_center")
     hash_functions = projection(connection)
@@ -206,9 +200,7 @@ class TestVersions:
         assert found[2].center in (200, 201)
         assert problems(items) == []
 
-    def test_a_repeatable_read_writer_may_be_hours_behind(
-        self, items: Connection, database: Database
-    ) -> None:
+    def test_a_repeatable_read_writer_may_be_hours_behind(self, items: Connection, database: Database) -> None:
         add_centers(items, X[:3])
         before = projection(items)
         writer = database.connect(autocommit=False)
@@ -254,6 +246,4 @@ class TestVersions:
         for key, entry in found.items():
             hash_functions = original if entry.version % 2 else mirrored
             assert entry.code == expected_code(hash_functions, X[key]), entry
-            assert entry.center in (
-                (1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1)
-            )
+            assert entry.center in ((1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1))

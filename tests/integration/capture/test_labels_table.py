@@ -171,14 +171,8 @@ def test_a_partitioned_table_of_labels(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (
-            "item bigint, tag text",
-            "labels_key item of public.tags is of type bigint, the key it refers to is of type integer",
-        ),
-        (
-            "item int, tag text[]",
-            r"labels tag of public.tags are of type text\[\]; text and int can be labels",
-        ),
+        ("item bigint, tag text", "labels_key item of public.tags is of type bigint, the key it refers to is of type integer"),
+        ("item int, tag text[]", r"labels tag of public.tags are of type text\[\]; text and int can be labels"),
         ("item int, other text", "public.tags has no column tag .argument labels."),
         ("other int, tag text", "public.tags has no column item .argument labels_key."),
     ],

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded import (
-    Connection,
-    codes,
-    create_index,
-    create_table,
-    entries,
-    insert,
-    problems,
-    text,
-    vectors,
-)
+from tests.recorded import Connection, codes, create_index, create_table, entries, insert, problems, text, vectors
 
 X = vectors(10)
 ROWS = 2000
@@ -66,16 +56,11 @@ def test_an_unrelated_update_of_many_rows_after_one(connection: Connection) -> N
     insert(connection, -1, X[1])
     for _ in range(3):
         connection.execute("UPDATE items SET note = note + 1")
-    connection.execute(
-        "INSERT INTO items (id, embedding) SELECT i, %s::extensions.vector FROM generate_series(0, 99999) i",
-        [text(X[2])],
-    )
+    connection.execute("INSERT INTO items (id, embedding) SELECT i, %s::extensions.vector FROM generate_series(0, 99999) i", [text(X[2])])
     before = len(entries(connection))
     connection.execute("UPDATE items SET note = note + 1")
     assert len(entries(connection)) == before
-    [source] = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'idx_capture'").fetchone() or [
-        ""
-    ]
+    [source] = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'idx_capture'").fetchone() or [""]
     assert "FULL JOIN" in source
 
 

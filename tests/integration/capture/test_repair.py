@@ -100,9 +100,7 @@ def test_deferred_rows_are_left_to_the_updater(items: Connection) -> None:
     assert repair(items) == (0, 0, 0)
 
 
-def test_undoes_no_write_that_commits_meanwhile(
-    items: Connection, superuser: Connection, database: Database
-) -> None:
+def test_undoes_no_write_that_commits_meanwhile(items: Connection, superuser: Connection, database: Database) -> None:
     """The writer's entry has the lower sequence number and is invisible when the tables are compared."""
     superuser.execute("SET session_replication_role = replica")
     superuser.execute("UPDATE items SET embedding = %s WHERE id IN (1, 2)", [text(-X[1])])
