@@ -10,7 +10,7 @@ import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import check, create_index, drop_index, migrate, sql, status, version
+from foh_pg.cli import bench, build, check, create_index, drop_index, migrate, sql, status, version
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
 
@@ -49,7 +49,11 @@ app = typer.Typer(
 app.command("migrate")(migrate.migrate)
 app.command("create-index")(create_index.create_index)
 app.command("drop-index")(drop_index.drop_index)
+app.command("build")(build.build)
+app.command("rebuild")(build.rebuild)
+app.command("rollback")(build.rollback)
 app.command("status")(status.status)
 app.command("check")(check.check)
 app.add_typer(sql.app, name="sql")
+app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)

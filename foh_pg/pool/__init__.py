@@ -8,9 +8,9 @@ twice.
 from __future__ import annotations
 
 from foh_pg.pool.affected import Affected, find_affected, sample_members
-from foh_pg.pool.build import Pool, build
 from foh_pg.pool.centers import CenterChange, sample_centers, split_list, target_centers, too_long
 from foh_pg.pool.distance import Metric, blend_blocks, blend_rows
+from foh_pg.pool.filling import Pool, build
 from foh_pg.pool.homes import find_homes, find_neighbors, keep_nearest
 
 __all__ = [

@@ -1,0 +1,8 @@
+"""The updater: builds an index, and keeps it up to date with what is written to its table."""
+
+from __future__ import annotations
+
+from foh_pg.updater.build import build, rebuild, rollback
+from foh_pg.updater.run import Progress, Run
+
+__all__ = ["Progress", "Run", "build", "rebuild", "rollback"]
