@@ -194,12 +194,13 @@ class TestWritesGoOn:
             ("ALTER TABLE items RENAME COLUMN embedding TO vec", "id, vec"),
             ("ALTER TABLE items DROP COLUMN tags", "id, embedding"),
             ("ALTER TABLE items RENAME TO things", "id, embedding"),
+            ("ALTER TABLE items ALTER embedding TYPE text", "id, embedding"),
         ],
     )
     def test_under_an_old_snapshot(
         self, items: Connection, database: Database, statement: str, columns: str
     ) -> None:
-        """A REPEATABLE READ snapshot from before the ALTER shows the old catalog; the table written is the new one."""
+        """A REPEATABLE READ snapshot from before the ALTER shows the old catalog, not the table written."""
         old = database.connect(autocommit=False)
         old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         old.execute("SELECT 1")
