@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets, Vocabulary
+from foh_pg.labels import Labels, LabelSets, Vocabulary
 
 # Where Debian's package dataset-fashion-mnist puts its files.
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
@@ -54,12 +54,14 @@ class Dataset:
         """Whether any row has more than one label."""
         return bool((self.sets.counts > 1).any())
 
-    def labels(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Labels of some rows as learners read them: names where each row has one, else multi-hot."""
+    def labels(self, rows: npt.NDArray[np.int64]) -> Labels:
+        """Labels of some rows as learners read them: names where no row has two, else multi-hot."""
         chosen = self.sets.take(rows)
-        if not self.multi_label and (chosen.counts == 1).all():
+        if self.multi_label:
+            return chosen.multi_hot(len(self.label_names))
+        if (chosen.counts == 1).all():
             return np.array(self.label_names)[chosen.ids]
-        return chosen.multi_hot(len(self.label_names))
+        return [[self.label_names[i] for i in chosen.row(row)] for row in range(len(chosen))]
 
     def describe(self) -> dict[str, Any]:
         """Give what a reader of a figure must know about the data."""
