@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,13 @@ class Dataset:
         if (chosen.counts == 1).all():
             return np.array(self.label_names)[chosen.ids]
         return [[self.label_names[i] for i in chosen.row(row)] for row in range(len(chosen))]
+
+    def without_labels(self, hidden: npt.NDArray[np.bool_]) -> Dataset:
+        """Return the data set with the labels of some rows forgotten."""
+        sets = self.sets
+        kept = np.repeat(~hidden, sets.counts)
+        offsets = np.concatenate([[0], np.cumsum(np.where(hidden, 0, sets.counts))])
+        return replace(self, sets=LabelSets(sets.ids[kept], offsets))
 
     def describe(self) -> dict[str, Any]:
         """Give what a reader of a figure must know about the data."""

@@ -89,6 +89,11 @@ class Split:
             rows = self.stream[start : start + self.batch]
             yield self.data.X[rows], self.data.labels(rows)
 
+    def hide_labels(self, share: float) -> Split:
+        """Return the same split in which a share of the rows, drawn at random, has no labels."""
+        rng = np.random.Generator(np.random.PCG64([self.seed, 2]))
+        return replace(self, data=self.data.without_labels(rng.random(len(self.data.X)) < share))
+
     def by_label(self) -> Split:
         """Return the same split with a stream in which labels come one after another.
 

@@ -55,6 +55,16 @@ def test_labels_in_order(single, multi):
     assert len(Split.draw(multi, Protocol(), seed=0).by_label().stream) == 540
 
 
+def test_hidden_labels(single):
+    split = Split.draw(single, Protocol(), seed=0)
+    known = split.hide_labels(0.5)
+    hidden = known.data.sets.counts == 0
+    assert 250 < np.count_nonzero(hidden) < 350
+    assert np.array_equal(known.base, split.base)
+    shown = np.flatnonzero(~hidden)
+    assert known.data.sets.take(shown) == single.sets.take(shown)
+
+
 def test_at_most_so_many_rows(single):
     split = Split.draw(single, Protocol(rows=100), seed=0)
     assert len(split.queries) + len(split.base) == 100
