@@ -275,6 +275,30 @@ def updating_table(report: Report) -> Table | None:
     )
 
 
+def hidden_table(report: Report) -> Table | None:
+    """Rows without labels: those a filter on labels never finds."""
+    records = report.select("hidden")
+    if not records:
+        return None
+    shares = sorted({r["hidden"] for r in records})
+    return Table(
+        f"Rows without labels, {records[0]['bits']} bits",
+        "A share of all rows, in stream and base, has no label that anyone could learn from, lean on or "
+        "filter by. mAP over the whole base by the true labels; P@100 in parentheses.",
+        ["method", *(f"{share:.0%} without" for share in shares)],
+        [
+            [row, *(_with_precision(records, row, share) for share in shares)]
+            for row in dict.fromkeys(row_name(r) for r in records)
+        ],
+    )
+
+
+def _with_precision(records: Sequence[Record], row: str, share: float) -> str:
+    mine = [r for r in records if row_name(r) == row and r["hidden"] == share]
+    first = [r["precision_at"].get("100", float("nan")) for r in mine]
+    return f"{spread([r['map'] for r in mine])} ({spread(first)})"
+
+
 def arrival_table(report: Report) -> Table | None:
     """Labels one after another instead of mixed."""
     records = report.select("arrival")
@@ -313,6 +337,7 @@ def tables(report: Report) -> list[Table]:
         ablation_table(report),
         pool_table(report),
         updating_table(report),
+        hidden_table(report),
         arrival_table(report),
     ]
     return [table for table in made if table is not None and table.rows]
