@@ -51,8 +51,8 @@ def search(
 ) -> None:
     """Search the same rows with our index and with all that pgvector offers.
 
-    Backend CPU and wall time per query, precision by label, recall of the exact nearest, size and time to build, on
-    a server of the benchmark's own. All contenders take turns, so that they see the same machine.
+    Backend CPU and wall time per query, precision by label, recall of the exact nearest, size and time to
+    build, on a server of the benchmark's own. All contenders take turns, so that they see the same machine.
     """
     if html is not None:
         plots.require()
