@@ -120,7 +120,8 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
     arguments = {**options.arguments(), "k": options.k + 1}
     statement = sql.SQL(
         "SELECT r.key, r.distance, r.score"
-        " FROM (SELECT {} AS key, {}::{} AS query FROM {} WHERE {} = %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
+        " FROM (SELECT {} AS key, {}::{} AS query FROM {}"
+        " WHERE {} = %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
         " CROSS JOIN LATERAL {}(s.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
         " WHERE r.key <> s.key ORDER BY r.rank LIMIT %(limit)s"
     ).format(
