@@ -20,6 +20,7 @@ DECLARE
     reach int := coalesce(probes, {probes});
     ranked int := coalesce(shortlist, {shortlist});
     wanted int := least(greatest(k, ranked), 10000000);
+    more bigint;
     keys {key_type}[];
     distances int[];
     scores pg_catalog.float8[];
@@ -70,11 +71,13 @@ BEGIN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
-        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists.
+        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists. So read as many more as the
+        -- share that passed asks for.
         EXIT WHEN near.exhausted;
-        reach := least(reach::bigint OPERATOR(pg_catalog.*) 4, 10000000);
-        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) 4, 10000000);
-        near := {near}(query, code, reach, wanted);
+        more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
+        reach := least(reach::bigint OPERATOR(pg_catalog.*) more, 10000000);
+        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) more, 10000000);
+        near := {near}(query, code, reach, wanted, true);
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, near.code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
