@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from foh_pg.database.code import Code
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.index.description import Description
 from foh_pg.index.match import Match
+from foh_pg.index.vectors import parse_vector
 
 
 def missing_index(name: str) -> IndexNotFound:
@@ -29,9 +33,10 @@ def one_code(rows: Sequence[tuple[Any, ...]]) -> Code:
     return code
 
 
-def refuse_like(about: Description, key: Any, found: Sequence[tuple[Any, ...]]) -> None:
-    """No row is like that one: an error where it is missing or has no embedding."""
-    if not found:
+def one_vector(about: Description, key: Any, rows: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.float32]:
+    """The embedding in binary; an error where the row is missing or has none."""
+    if not rows:
         raise InputError(f"{about.source} has no row with {about.key} = {key!r} that this role can see")
-    if not found[0][0]:
+    if rows[0][0] is None:
         raise InputError(f"the row with {about.key} = {key!r} of {about.source} has no embedding")
+    return parse_vector(rows[0][0])

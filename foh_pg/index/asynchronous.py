@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import errors
@@ -11,7 +12,7 @@ from psycopg.rows import dict_row, tuple_row
 
 from foh_pg.database.code import Code, register_code
 from foh_pg.index import calls, vectors
-from foh_pg.index.answers import batches, missing_index, one_code, refuse_like
+from foh_pg.index.answers import batches, missing_index, one_code, one_vector
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
@@ -118,8 +119,12 @@ class AsyncIndex:
         options = Search(k, probes, shortlist, filter, params)
         rows = await self._fetch(calls.search_like(self.name, self.about, key, options))
         if not rows:
-            refuse_like(self.about, key, await self._fetch(calls.has_row(self.about, key)))
+            await self.embedding(key)
         return [Match(*row) for row in rows]
+
+    async def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+        """The vector of a row; InputError where there is none that this role can see."""
+        return one_vector(self.about, key, await self._fetch(calls.embedding(self.about, key), binary=True))
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by Hamming distance."""

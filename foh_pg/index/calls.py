@@ -138,15 +138,16 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
     return Call(statement, {**arguments, "like": key, "limit": options.k})
 
 
-def has_row(about: Description, key: Any) -> Call:
-    """Whether the caller sees a row of that key, and whether it has an embedding."""
-    statement = sql.SQL("SELECT {} IS NOT NULL FROM {} WHERE {} = %(like)s::{}").format(
+def embedding(about: Description, key: Any) -> Call:
+    """The vector of a row, where the caller sees one of that key."""
+    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} = %(key)s::{}").format(
         quoted(about.embedding),
+        quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
         quoted(about.key),
         sql.SQL(about.key_type),
     )
-    return Call(statement, {"like": key})
+    return Call(statement, {"key": key})
 
 
 def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:

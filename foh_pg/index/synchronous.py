@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import errors
@@ -11,7 +12,7 @@ from psycopg.rows import dict_row, tuple_row
 
 from foh_pg.database.code import Code, register_code
 from foh_pg.index import calls, vectors
-from foh_pg.index.answers import batches, missing_index, one_code, refuse_like
+from foh_pg.index.answers import batches, missing_index, one_code, one_vector
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
@@ -121,8 +122,12 @@ class Index:
         options = Search(k, probes, shortlist, filter, params)
         rows = self._fetch(calls.search_like(self.name, self.about, key, options))
         if not rows:
-            refuse_like(self.about, key, self._fetch(calls.has_row(self.about, key)))
+            self.embedding(key)
         return [Match(*row) for row in rows]
+
+    def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+        """The vector of a row; InputError where there is none that this role can see."""
+        return one_vector(self.about, key, self._fetch(calls.embedding(self.about, key), binary=True))
 
     def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by Hamming distance."""

@@ -88,6 +88,7 @@ class TestSearch:
         with pytest.raises(InputError, match=r"the row with id = 400 of public\.item has no embedding"):
             index.search_like(400)
         assert index.search_like(7, filter="false") == []
+        assert np.array_equal(index.embedding(7), BASE[7])
 
     def test_candidates_and_codes(self, index: Index, shop: Shop) -> None:
         assert {match.key for match in index.candidates(QUERY, 100)} == set(range(200))
