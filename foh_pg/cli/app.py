@@ -16,6 +16,7 @@ from foh_pg.cli import (
     build,
     check,
     create_index,
+    demo,
     drop_index,
     grant,
     migrate,
@@ -63,6 +64,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.command("migrate")(migrate.migrate)
 app.command("create-index")(create_index.create_index)
 app.command("alter-index")(alter_index.alter_index)
