@@ -1,1 +1,1 @@
-"""Benchmarks: what FOH brings on a data set, against every rival and against what people use today."""
+"""Benchmarks: the figures of the documentation, on any data set, against rivals and what people use today."""

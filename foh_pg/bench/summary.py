@@ -72,16 +72,24 @@ class Report:
     def origin(self) -> str:
         """One line on data, seeds, versions and machine, to stand under every figure."""
         machine, versions = self.environment["machine"], self.environment["versions"]
-        seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
-        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
         return (
             f"{self.data['name']} ({self.data['rows']} rows, {self.data['dimensions']} dimensions, "
-            f"{self.data['labels']} labels); {drawn['queries']} queries, stream of {drawn['stream']} rows "
-            f"in batches of {drawn['batch']}; seeds {seeds}; "
+            f"{self.data['labels']} labels); {self._drawn()}; "
             f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
             f"{machine['processor']}, {machine['cores']} cores, {machine['threads'] or 'all'} in use, "
             f"{machine['system']}; "
             f"{self.environment['date']}"
+        )
+
+    def _drawn(self) -> str:
+        if "seeds" not in self.settings:
+            chosen = ("queries", "bits", "seed", "shared_buffers")
+            return ", ".join(f"{name} {self.settings[name]}" for name in chosen if name in self.settings)
+        seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
+        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
+        return (
+            f"{drawn['queries']} queries, stream of {drawn['stream']} rows in batches of {drawn['batch']}; "
+            f"seeds {seeds}"
         )
 
     def select(self, experiment: str) -> list[Record]:

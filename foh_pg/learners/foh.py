@@ -200,7 +200,9 @@ class FOH(FOHParameters):
         codes, changed = self._sweep(meeting, projected, columns)
         new = meeting.new_side(codes)
         if kept is not None:
-            self.reservoir_.codes[kept] = stage.packed(changed)[meeting.past_of_row]
+            moved = self.reservoir_.codes.copy()
+            moved[kept] = stage.packed(changed)[meeting.past_of_row]
+            self.reservoir_ = replace(self.reservoir_, codes=moved)
             meeting.past.codes = changed
         past = None if first else meeting.past
         self._set_label_projection(

@@ -1,13 +1,14 @@
 -- Whether the lists of the index can answer a search; fallback says why not. A plain SQL function that returns a
 -- table, so that it is inlined.
-CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, scale float8, fallback text)
+CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, deferred boolean, scale float8, fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT i.version,
            coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't'), 0),
+           EXISTS (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u'),
            m.scale,
            CASE WHEN i.status = 'building' THEN 'the index is being built'
-                WHEN NOT {intact}(i.source) THEN 'the source has changed'
+                WHEN NOT ({source_intact}) THEN 'the source has changed'
                 WHEN EXISTS (SELECT FROM {stream} t WHERE t.op = 'r') THEN 'the source must be read again'
                 -- A handful of rows without a code is encoded on the way; more of them are cheaper to scan.
                 WHEN (SELECT count(*) FROM (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u' LIMIT 201) d) > 200 THEN

@@ -6,13 +6,15 @@ CREATE TABLE {projection} (
     mask    bit({bits}) NOT NULL
 );
 CREATE TABLE {center} (
-    center    int PRIMARY KEY,
+    center    int NOT NULL,
     code      bit({bits}) NOT NULL,
     embedding {center_type} NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0,
+    -- A search reads every code and few embeddings: the codes alone are a twentieth of the pages.
+    PRIMARY KEY (center) INCLUDE (code)
 ) WITH (fillfactor = 90);
 -- A short code would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
@@ -28,6 +30,17 @@ CREATE TABLE {list} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
 -- Codes do not compress; reading them must not try.
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN codes SET STORAGE EXTERNAL;
+-- What only the updater asks of a center: the row it was made of, its priority in the sample of the stream that centers
+-- are, the length at which splitting its list was tried in vain, and a few members with their codes as stored, by which
+-- it sees how stale the list is without reading it.
+CREATE TABLE {sample} (
+    center   int PRIMARY KEY,
+    key      {key_type} NOT NULL,
+    priority float8 NOT NULL,
+    tried    int NOT NULL DEFAULT 0,
+    ids      {key_type}[] NOT NULL,
+    codes    bit({bits})[] NOT NULL
+) WITH (fillfactor = 80);
 -- The way from a deleted or updated key to the lists that hold it.
 CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
