@@ -88,6 +88,13 @@ class HMOH(Learner):
         super()._check_parameters()
         if self.order is not None and self.order != hadamard_order(self.order):
             raise InputError(f"order must be a power of two, not {self.order}")
+        if self.folding is not None:
+            shape = np.shape(self.folding)
+            order = self.order or hadamard_order(shape[0] if shape else 0)
+            if shape != (order, self.bits):
+                raise InputError(
+                    f"folding must be order x {self.bits}, its order a power of two, not {shape}"
+                )
 
     def _restart(self) -> None:
         self.weights_ = np.zeros((self.dimensions_, self.bits))
@@ -140,14 +147,13 @@ class HMOH(Learner):
         self.targets_ = np.concatenate([self.targets_, np.concatenate([new, beyond]).astype(np.int8)])
 
     def _choose_matrix(self, labels: int) -> None:
-        self.order_ = self.order or hadamard_order(max(self.bits, labels))
+        given = self.order if self.folding is None else len(np.asarray(self.folding))
+        self.order_ = given or hadamard_order(max(self.bits, labels))
         self.rows_of_labels_ = (
             self.rng_.permutation(self.order_) if self.permute else np.arange(self.order_, dtype=np.int64)
         )
         if self.folding is not None:
             self.folding_ = np.array(self.folding, dtype=np.float64)
-            if self.folding_.shape != (self.order_, self.bits):
-                raise InputError(f"folding must be {self.order_} x {self.bits} (order x bits)")
         elif self.order_ != self.bits:
             self.folding_ = random_projection(self.rng_, self.order_, self.bits)
 
