@@ -30,7 +30,7 @@ SELECT i.name, n.nspname AS schema, c.relname AS table,
        coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
        fn.nspname AS labels_from_schema, f.relname AS labels_from,
        coalesce(k.attname, i.labels_key) AS labels_key,
-       i.bits, i.dimensions, i.distance, i.learner, i.options, foh._default_options() AS defaults
+       i.bits, i.dimensions, i.distance, i.learner, i.options
 FROM foh.index i
 LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -58,10 +58,12 @@ def leave_out_our_schema(context: AutogenContext, upgrade: UpgradeOps, schemas: 
 
 def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[str | None]) -> Any:
     """Add what is to be done about indexes around what is to be done about tables."""
-    # An older Alembic has compared the schema by now.
-    operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
     connection = context.connection
     assert connection is not None
+    if connection.dialect.name != "postgresql":
+        return CONTINUE
+    # An older Alembic has compared the schema by now.
+    operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
     default = connection.dialect.default_schema_name
     wanted = _wanted(context, default)
     revision = migrations.revision(connection)
@@ -101,10 +103,14 @@ def _wanted(context: AutogenContext, default: str | None) -> dict[str, Definitio
 
 def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[str, Any]]]:
     """Each index as it would be declared now, and all its options."""
-    found = {}
-    for row in connection.exec_driver_sql(PRESENT).mappings():
+    found: dict[str, tuple[Definition, Mapping[str, Any]]] = {}
+    rows = connection.exec_driver_sql(PRESENT).mappings().all()
+    if not rows:
+        return found
+    defaults = connection.exec_driver_sql("SELECT foh._default_options()").scalar_one()
+    for row in rows:
         values = dict(row)
-        defaults, options = values.pop("defaults"), values.pop("options")
+        options = values.pop("options")
         set_ = {name: value for name, value in options.items() if value != defaults.get(name)}
         # An index whose table is gone has no place; its name is still taken.
         values["table"] = values["table"] or ""

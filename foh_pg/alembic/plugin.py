@@ -48,8 +48,8 @@ def _register_with_an_older_alembic() -> None:
 
     from foh_pg.alembic import operations, render  # noqa: F401
 
-    # These run in the order of their registration: after Alembic's own.
-    comparators.dispatch_for("schema", qualifier="postgresql")(_compare_indexes)
+    # For every dialect: those of one dialect would run before Alembic's own.
+    comparators.dispatch_for("schema")(_compare_indexes)
 
 
 def _leave_out_our_schema(*arguments: Any) -> Any:

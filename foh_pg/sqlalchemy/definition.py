@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Boolean, Integer, String, TextClause, bindparam, text
-from sqlalchemy.dialects import postgresql
 
 # Every argument each time: one text that a driver can prepare. NULL is what an absent one means.
 CREATE = """
@@ -20,8 +19,6 @@ SELECT foh.create_index(
 """
 ALTER = "SELECT foh.alter_index(:name, CAST(:options AS jsonb))"
 DROP = "SELECT foh.drop_index(:name, :if_exists)"
-
-_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call,unused-ignore]
 
 
 @dataclass(frozen=True)
@@ -77,4 +74,9 @@ def drop(name: str, *, if_exists: bool = False) -> TextClause:
 def qualified(table: str, schema: str | None) -> str:
     """The name of a table as `regclass` reads it."""
     parts = [schema, table] if schema else [table]
-    return ".".join(_preparer.quote_identifier(part) for part in parts)
+    return ".".join(map(quoted, parts))
+
+
+def quoted(name: str) -> str:
+    # Not SQLAlchemy's preparer: for most drivers it doubles percent signs, and this text may be a value.
+    return '"' + name.replace('"', '""') + '"'

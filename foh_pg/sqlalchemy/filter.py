@@ -15,11 +15,11 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import FromClause, visitors
 from sqlalchemy.sql.elements import BindParameter, ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.util import _deep_deannotate
 from sqlalchemy.types import ARRAY, JSON, NullType, TypeDecorator, TypeEngine
 
 from foh_pg.errors import InputError
-
-_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call,unused-ignore]
+from foh_pg.sqlalchemy.definition import quoted
 
 
 class FilterText(FunctionElement[str]):
@@ -42,11 +42,11 @@ def _compile_filter(element: FilterText, compiler: Any, **kw: Any) -> str:
     inner = condition.compile(dialect=compiler.dialect)
     if inner.bind_names:
         names = ", ".join(sorted(inner.bind_names.values()))
-        raise InputError(f"filter: the parameter {names} is inside text(): use columns and operators instead")
-    quoted = inner.string.replace("'", "''")
+        raise InputError(f"filter: the value of {names} would be lost: write it with sqlalchemy.literal()")
+    constant = inner.string.replace("'", "''")
     if compiler.dialect._backslash_escapes:
-        quoted = quoted.replace("\\", "\\\\")
-    return f"'{quoted}'"
+        constant = constant.replace("\\", "\\\\")
+    return f"'{constant}'"
 
 
 def pushed(
@@ -65,10 +65,12 @@ def pushed(
             parameters.extend([sa.literal_column(f"'{name}'"), outer])
             return inner
         if isinstance(element, sa.Column) and element in mine:
-            return sa.literal_column("s." + _preparer.quote_identifier(element.name), element.type)
+            return sa.literal_column("s." + quoted(element.name), element.type)
         return None
 
-    inner = visitors.replacement_traverse(sa.and_(condition), {}, replace)
+    # The ORM marks what has() and any() make as not to be adapted; here the whole condition moves elsewhere.
+    unmarked = _deep_deannotate(sa.and_(condition), values=["no_replacement_traverse"])
+    inner = visitors.replacement_traverse(unmarked, {}, replace)
     _refuse_other_tables(inner, source)
     if not parameters:
         return FilterText(inner), sa.null()

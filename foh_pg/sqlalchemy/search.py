@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.orm import Mapper
 from sqlalchemy.orm.util import AliasedInsp
-from sqlalchemy.sql import FromClause, TableValuedAlias
+from sqlalchemy.sql import FromClause
 from sqlalchemy.sql.functions import Function
 
 from foh_pg.errors import InputError
@@ -27,7 +27,7 @@ def foh_search(
     shortlist: int | None = None,
     filter: Any = None,
     index: str | FOHIndex | None = None,
-) -> TableValuedAlias:
+) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
 
     Its columns are the key of the entity's table under its own name, `distance` (Hamming) and `score` (what

@@ -1,14 +1,13 @@
-"""The environment of the sample application, as `alembic init` writes it, with a connection that may be given."""
+"""The environment of the sample application, on the engine that a test gives."""
 
 from __future__ import annotations
 
 from alembic import context
-from sqlalchemy import create_engine
 
 from tests.shop.models import Base
 
 config = context.config
-target_metadata = config.attributes.get("target_metadata", Base.metadata)
+target_metadata = config.attributes.get("target_metadata") or Base.metadata
 options = {
     "target_metadata": target_metadata,
     "include_schemas": True,
@@ -21,9 +20,7 @@ if context.is_offline_mode():
     with context.begin_transaction():
         context.run_migrations()
 else:
-    given = config.attributes.get("connection")
-    engine = given if given is not None else create_engine(config.get_main_option("sqlalchemy.url"))
-    with engine.connect() as connection:
+    with config.attributes["connection"].connect() as connection:
         context.configure(connection=connection, **options)
         with context.begin_transaction():
             context.run_migrations()
