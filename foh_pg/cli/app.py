@@ -10,7 +10,18 @@ import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import bench, build, check, create_index, drop_index, migrate, sql, status, version
+from foh_pg.cli import (
+    bench,
+    build,
+    check,
+    create_index,
+    drop_index,
+    migrate,
+    sql,
+    status,
+    update,
+    version,
+)
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
 
@@ -19,7 +30,8 @@ Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABAS
 
 Data goes to standard output, everything else to standard error.
 
-Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations.
+Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations;
+4 `update` skipped an index that another updater is at work on.
 """
 
 
@@ -52,6 +64,7 @@ app.command("drop-index")(drop_index.drop_index)
 app.command("build")(build.build)
 app.command("rebuild")(build.rebuild)
 app.command("rollback")(build.rollback)
+app.command("update")(update.update)
 app.command("status")(status.status)
 app.command("check")(check.check)
 app.add_typer(sql.app, name="sql")

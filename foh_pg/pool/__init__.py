@@ -12,6 +12,7 @@ from foh_pg.pool.centers import CenterChange, sample_centers, split_list, target
 from foh_pg.pool.distance import Metric, blend_blocks, blend_rows
 from foh_pg.pool.filling import Pool, build
 from foh_pg.pool.homes import find_homes, find_neighbors, keep_nearest
+from foh_pg.pool.nearest import nearest_center
 
 __all__ = [
     "Affected",
@@ -25,6 +26,7 @@ __all__ = [
     "find_homes",
     "find_neighbors",
     "keep_nearest",
+    "nearest_center",
     "sample_centers",
     "sample_members",
     "split_list",

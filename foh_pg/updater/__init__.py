@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from foh_pg.updater.build import build, rebuild, rollback
 from foh_pg.updater.run import Progress, Run
+from foh_pg.updater.update import BATCH_SIZE, update
 
-__all__ = ["Progress", "Run", "build", "rebuild", "rollback"]
+__all__ = ["BATCH_SIZE", "Progress", "Run", "build", "rebuild", "rollback", "update"]

@@ -228,7 +228,8 @@ def _plan(
     pending: npt.NDArray[Any] | None = None,
 ) -> Plan:
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
-    progress = Progressed(rows, index.keys.empty() if pending is None else pending, held)
+    none = index.keys.empty()
+    progress = Progressed(rows, none if pending is None else pending, held, none)
     return Plan(
         kind,
         index.version,

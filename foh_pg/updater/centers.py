@@ -11,7 +11,7 @@ import numpy.typing as npt
 from foh_pg.codes import CodeArray, width
 from foh_pg.database.copy import FLOAT4, FLOAT8, INT4, INT8, Array, Ragged
 from foh_pg.errors import StateError
-from foh_pg.pool import find_homes
+from foh_pg.pool import find_homes, nearest_center
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Vectors
@@ -79,16 +79,13 @@ class Centers:
 
     def homes(self, index: Index, codes: CodeArray, rows: Vectors, scale: float) -> IntArray:
         """The nearest centers of rows, as positions: (n, homes)."""
-        return find_homes(
-            codes,
-            rows,
-            self.codes,
-            self.rows,
-            bits=index.bits,
-            homes=max(1, int(index.options["homes"])),
-            metric=index.distance,
-            blend=index.blend(scale),
-        )
+        homes = max(1, int(index.options["homes"]))
+        given = (codes, rows, self.codes, self.rows)
+        blend = index.blend(scale)
+        if homes == 1:
+            found = nearest_center(*given, bits=index.bits, metric=index.distance, blend=blend)
+            return found[:, None]
+        return find_homes(*given, bits=index.bits, homes=homes, metric=index.distance, blend=blend)
 
     def with_(self, **changes: Any) -> Centers:
         return replace(self, **changes)

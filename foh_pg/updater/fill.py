@@ -29,6 +29,7 @@ from foh_pg.updater.state import PRESENT, Arrays, delete_arrays, load_arrays, sa
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
 PAGE_BYTES = 64 << 20
 PAGE_ROWS = 50_000
+LEAST_PAGE_ROWS = 1000
 
 # Entries written in one piece. A list grows by a part with each, so pieces are large.
 PIECE_ROWS = 500_000
@@ -138,7 +139,7 @@ def _begin(session: Session, index: Index, plan: Plan) -> None:
 
 
 def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
-    size = max(1000, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
+    size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
     more = True
     while more:

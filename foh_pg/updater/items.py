@@ -20,7 +20,8 @@ DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
 PUT = """
 INSERT INTO {item} AS i (key, home, others)
 SELECT u.key, u.home, u.others::int[]
-FROM pg_catalog.unnest(%(keys)s::{key_type}[], %(homes)s::int[], %(others)s::text[]) AS u (key, home, others)
+FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(homes)s::int[]),
+                pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 """
 # One list per row: the lists say it all. With several, one of them is the home and the rest are the others.

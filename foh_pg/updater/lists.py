@@ -28,7 +28,9 @@ SELECT DISTINCT ON (l.center) l.center, l.part, l.ids, l.codes FROM {list} l
 WHERE l.center = ANY (%(centers)s) ORDER BY l.center, l.part DESC
 """
 DELETE = """
-DELETE FROM {list} l USING pg_catalog.unnest(%(centers)s::int[], %(parts)s::int[]) AS d (center, part)
+DELETE FROM {list} l
+USING ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]))
+      AS d (center, part)
 WHERE l.center = d.center AND l.part = d.part
 """
 

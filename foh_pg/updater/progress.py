@@ -25,26 +25,30 @@ class Progressed:
         Keys of rows that were placed but not yet learned from.
     held_out : array
         Keys of recent rows that never train.
+    forgotten : array
+        Keys deleted or changed since, that the learner still has to forget.
     """
 
     rows_seen: int
     pending: KeyArray
     held_out: KeyArray
+    forgotten: KeyArray
 
     def to_arrays(self, index: Index) -> Arrays:
         return {
             "rows_seen": np.array(self.rows_seen),
             "pending": index.keys.plain(self.pending),
             "held_out": index.keys.plain(self.held_out[-HELD_OUT:]),
+            "forgotten": index.keys.plain(self.forgotten),
         }
 
 
 def load_progress(session: Session, index: Index) -> Progressed:
     arrays = load_arrays(session, "progress", PRESENT)
     if arrays is None:
-        return Progressed(0, index.keys.empty(), index.keys.empty())
-    return Progressed(
-        int(arrays["rows_seen"]),
-        index.keys.restore(arrays["pending"]),
-        index.keys.restore(arrays["held_out"]),
+        none = index.keys.empty()
+        return Progressed(0, none, none, none)
+    pending, held_out, forgotten = (
+        index.keys.restore(arrays[name]) for name in ("pending", "held_out", "forgotten")
     )
+    return Progressed(int(arrays["rows_seen"]), pending, held_out, forgotten)

@@ -13,7 +13,9 @@ WITH marker AS (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.code
     FROM {stream} t, marker m WHERE t.key IS NOT NULL AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
 ), listed AS (
-    SELECT unnest(l.ids) AS key, unnest(l.codes) AS code FROM {list} l, marker m WHERE m.truncated = 0
+    -- Lists without a center are those of a build that is not done.
+    SELECT unnest(l.ids) AS key, unnest(l.codes) AS code FROM {list} l, marker m
+    WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)
 ), indexed AS MATERIALIZED (
     SELECT n.key, n.code, n.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AS exact FROM newest n WHERE n.op = 'u'
     UNION ALL
