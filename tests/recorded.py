@@ -34,10 +34,13 @@ def text(vector: Iterable[float] | None) -> str | None:
     return None if vector is None else "[" + ",".join(f"{x:.9g}" for x in vector) + "]"
 
 
-def create_table(connection: Connection, name: str = "items", more: str = "", partitioned: bool = False) -> None:
+def create_table(
+    connection: Connection, name: str = "items", more: str = "", partitioned: bool = False
+) -> None:
+    parts = "PARTITION BY RANGE (id)" if partitioned else ""
     connection.execute(
         f"""CREATE TABLE {name} (id int PRIMARY KEY, embedding extensions.vector({DIMENSIONS}),
-                                 tags text[], note int DEFAULT 0 {more}) {"PARTITION BY RANGE (id)" if partitioned else ""}"""
+                                 tags text[], note int DEFAULT 0 {more}) {parts}"""
     )
     if partitioned:
         connection.execute(f"CREATE TABLE {name}_low PARTITION OF {name} FOR VALUES FROM (MINVALUE) TO (100)")
@@ -47,20 +50,26 @@ def create_table(connection: Connection, name: str = "items", more: str = "", pa
                                           embedding extensions.vector({DIMENSIONS}))"""
         )
         connection.execute(f"ALTER TABLE {name}_high DROP COLUMN gone")
-        connection.execute(f"ALTER TABLE {name} ATTACH PARTITION {name}_high FOR VALUES FROM (100) TO (MAXVALUE)")
+        connection.execute(
+            f"ALTER TABLE {name} ATTACH PARTITION {name}_high FOR VALUES FROM (100) TO (MAXVALUE)"
+        )
 
 
 def create_index(connection: Connection, name: str = "idx", source: str = "items", **arguments: Any) -> None:
     given = {"name": name, "source": source, "embedding": "embedding", "bits": BITS, **arguments}
     call = sql.SQL(", ").join(sql.SQL("{} => %s").format(sql.Identifier(argument)) for argument in given)
-    connection.execute(sql.SQL("SELECT foh.create_index({})").format(call), [adapted(value) for value in given.values()])
+    connection.execute(
+        sql.SQL("SELECT foh.create_index({})").format(call), [adapted(value) for value in given.values()]
+    )
 
 
 def adapted(value: Any) -> Any:
     return psycopg.types.json.Jsonb(value) if isinstance(value, dict) else value
 
 
-def insert(connection: Connection, key: Any, vector: Iterable[float] | None, table: str = "items", **columns: Any) -> None:
+def insert(
+    connection: Connection, key: Any, vector: Iterable[float] | None, table: str = "items", **columns: Any
+) -> None:
     names = ["id", "embedding", *columns]
     connection.execute(
         sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
@@ -94,9 +103,13 @@ def codes(connection: Connection, index: str = "idx") -> dict[Any, str | None]:
 
 
 def projection(connection: Connection, index: str = "idx") -> tuple[np.ndarray, np.ndarray]:
-    query = sql.SQL("SELECT weights::text, bias FROM foh.{} ORDER BY bit").format(sql.Identifier(f"{index}_projection"))
+    query = sql.SQL("SELECT weights::text, bias FROM foh.{} ORDER BY bit").format(
+        sql.Identifier(f"{index}_projection")
+    )
     rows = connection.execute(query).fetchall()
-    return np.array([np.fromstring(w.strip("[]"), sep=",", dtype=np.float32) for w, _ in rows]), np.array([b for _, b in rows])
+    return np.array([np.fromstring(w.strip("[]"), sep=",", dtype=np.float32) for w, _ in rows]), np.array(
+        [b for _, b in rows]
+    )
 
 
 def expected_code(hash_functions: tuple[np.ndarray, np.ndarray], vector: Sequence[float] | np.ndarray) -> str:
@@ -105,7 +118,9 @@ def expected_code(hash_functions: tuple[np.ndarray, np.ndarray], vector: Sequenc
     return "".join("1" if value >= 0 else "0" for value in values)
 
 
-def expected_codes(connection: Connection, rows: dict[Any, Sequence[float]], index: str = "idx") -> dict[Any, str]:
+def expected_codes(
+    connection: Connection, rows: dict[Any, Sequence[float]], index: str = "idx"
+) -> dict[Any, str]:
     hash_functions = projection(connection, index)
     return {key: expected_code(hash_functions, vector) for key, vector in rows.items()}
 

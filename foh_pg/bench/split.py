@@ -73,6 +73,15 @@ class Split:
         batch = min(protocol.batch, max(1, -(-len(stream) // 10)))
         return cls(data, seed, queries, base, stream, batch)
 
+    def sizes(self) -> dict[str, int]:
+        """Give how many rows came to be what; small data sets fall short of the protocol."""
+        return {
+            "queries": len(self.queries),
+            "base": len(self.base),
+            "stream": len(self.stream),
+            "batch": self.batch,
+        }
+
     def batches(self) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[Any]]]:
         """Yield rows and labels of the stream, batch by batch."""
         for start in range(0, len(self.stream), self.batch):

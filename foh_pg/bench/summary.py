@@ -73,11 +73,11 @@ class Report:
         """One line on data, seeds, versions and machine, to stand under every figure."""
         machine, versions = self.environment["machine"], self.environment["versions"]
         seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
-        protocol = self.settings["protocol"]
+        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
         return (
             f"{self.data['name']} ({self.data['rows']} rows, {self.data['dimensions']} dimensions, "
-            f"{self.data['labels']} labels); up to {protocol['queries']} queries, stream up to "
-            f"{protocol['stream']} rows in batches of up to {protocol['batch']}; seeds {seeds}; "
+            f"{self.data['labels']} labels); {drawn['queries']} queries, stream of {drawn['stream']} rows "
+            f"in batches of {drawn['batch']}; seeds {seeds}; "
             f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
             f"{machine['processor']}, {machine['cores']} cores, {machine['threads'] or 'all'} in use, "
             f"{machine['system']}; "

@@ -83,8 +83,9 @@ def accuracy(
         protocol=protocol,
         extras=extras,
     )
+    loaded = datasets.load(data)
     with environment.one_thread():
-        result = _run(data, settings)
+        result = _run(loaded, settings)
     if json is not None and str(json) == "-":
         typer.echo(report.to_json(result))
         return
@@ -95,8 +96,7 @@ def accuracy(
     report.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
 
 
-def _run(source: str, settings: measured.Settings) -> Report:
-    data = datasets.load(source)
+def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
     talk = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     records: list[measured.Record] = []

@@ -26,6 +26,7 @@ AS $function$
         'state',
         'exact',
         'hamming',
-        'check_code'
+        'check_code',
+        'hash_functions'
     ]
 $function$;

@@ -110,7 +110,10 @@ def test_build_goes_on_where_it_was(
     assert violations(connection) == []
     rows = connection.execute("SELECT sum(length) FROM foh.digits_center").fetchone()
     assert rows == (1100,)
-    assert "interrupted" in connection.execute("SELECT metrics::text FROM foh.run ORDER BY id DESC").fetchone()[0]
+    assert (
+        "interrupted"
+        in connection.execute("SELECT metrics::text FROM foh.run ORDER BY id DESC").fetchone()[0]
+    )
     updater.update(connection, "digits")
     assert violations(connection) == []
 
@@ -123,6 +126,8 @@ def test_an_interrupted_rebuild_is_discarded_by_an_update(connection: Connection
     insert(connection, range(1000, 1010))
     run = updater.update(connection, "digits")
     assert "discarded" in run.notes[0]
-    orphans = "SELECT count(*) FROM foh.digits_list l WHERE center NOT IN (SELECT center FROM foh.digits_center)"
+    orphans = (
+        "SELECT count(*) FROM foh.digits_list l WHERE center NOT IN (SELECT center FROM foh.digits_center)"
+    )
     assert connection.execute(orphans).fetchone() == (0,)
     assert violations(connection) == []

@@ -32,7 +32,8 @@ X = vectors(400)
 
 # Locks that somebody waits for. Relation extension is the heap's own affair, not ours.
 WAITING = """SELECT locktype, relation::regclass::text, mode FROM pg_locks
-             WHERE NOT granted AND locktype <> 'extend' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+             WHERE NOT granted AND locktype <> 'extend'
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ class TestFortyWriters:
         assert problems(items) == []
 
     def test_on_the_same_rows(self, items: Connection, database: Database) -> None:
-        """Their order is that of the table's own row locks; the last entry of a key is the row that stayed."""
+        """Their order is that of the table's row locks; the last entry of a key is the row that stayed."""
         for key in range(4):
             insert(items, key, X[key])
 
@@ -132,7 +133,9 @@ class TestNobodyWaits:
         updater = database.connect(autocommit=False)
         install_version(updater, 2, X[10:12])
         updater.execute("DELETE FROM foh.idx_stream")
-        updater.execute("INSERT INTO foh.idx_list SELECT 1, 0, '{1}', ARRAY[code] FROM foh.idx_center WHERE center = 1")
+        updater.execute(
+            "INSERT INTO foh.idx_list SELECT 1, 0, '{1}', ARRAY[code] FROM foh.idx_center WHERE center = 1"
+        )
         updater.execute("INSERT INTO foh.idx_item VALUES (1, 1)")
         for writer in (self.impatient(database), self.impatient(database, autocommit=False)):
             key = 20 + int(writer.autocommit)
@@ -151,7 +154,9 @@ class TestNobodyWaits:
         updater.commit()
         assert {entry.version for entry in entries(items)} == {1}
 
-    def test_truncate_is_the_only_one_that_locks_the_table(self, items: Connection, database: Database) -> None:
+    def test_truncate_is_the_only_one_that_locks_the_table(
+        self, items: Connection, database: Database
+    ) -> None:
         """What a trigger locks in foh is what an INSERT locks."""
         writer = database.connect(autocommit=False)
         insert(writer, 1, X[1])
@@ -163,15 +168,19 @@ class TestNobodyWaits:
 
 
 def install_version(connection: Connection, version: int, centers: np.ndarray) -> None:
-    """What an updater does in its write transaction, as far as it concerns writers: other hash functions and centers."""
+    """What an updater writes that concerns writers: a version with other hash functions and centers."""
     moved = connection.execute("UPDATE foh.index SET version = %s WHERE version = %s", [version, version - 1])
     assert moved.rowcount == 1
     connection.execute(
-        """INSERT INTO foh.model (index, version, mean) SELECT index, %s, mean FROM foh.model WHERE version = %s""",
+        """INSERT INTO foh.model (index, version, mean)
+           SELECT index, %s, mean FROM foh.model WHERE version = %s""",
         [version, version - 1],
     )
     # Mirrored hash functions: every bit of every code flips.
-    connection.execute("UPDATE foh.idx_projection SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector")
+    connection.execute(
+        """UPDATE foh.idx_projection
+           SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"""
+    )
     connection.execute("UPDATE foh.idx_projection SET bias = -bias - 1e-9")
     connection.execute("DELETE FROM foh.idx_center")
     hash_functions = projection(connection)
@@ -200,7 +209,9 @@ class TestVersions:
         assert found[2].center in (200, 201)
         assert problems(items) == []
 
-    def test_a_repeatable_read_writer_may_be_hours_behind(self, items: Connection, database: Database) -> None:
+    def test_a_repeatable_read_writer_may_be_hours_behind(
+        self, items: Connection, database: Database
+    ) -> None:
         add_centers(items, X[:3])
         before = projection(items)
         writer = database.connect(autocommit=False)
@@ -215,7 +226,7 @@ class TestVersions:
         assert entry.center in (1, 2, 3)
 
     def test_code_home_and_version_are_of_one_snapshot(self, items: Connection, database: Database) -> None:
-        """While versions come and go, no entry mixes the hash functions of one with the centers of another."""
+        """While versions come and go, no entry mixes the hash functions of one with centers of another."""
         add_centers(items, X[:3])
         stop = Event()
 
@@ -246,4 +257,6 @@ class TestVersions:
         for key, entry in found.items():
             hash_functions = original if entry.version % 2 else mirrored
             assert entry.code == expected_code(hash_functions, X[key]), entry
-            assert entry.center in ((1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1))
+            assert entry.center in (
+                (1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1)
+            )

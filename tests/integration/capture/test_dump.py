@@ -9,7 +9,17 @@ import pytest
 
 from tests.integration.capture.test_create_index import everything
 from tests.postgres import Database, Server
-from tests.recorded import Connection, codes, create_index, entries, expected_codes, insert, problems, text, vectors
+from tests.recorded import (
+    Connection,
+    codes,
+    create_index,
+    entries,
+    expected_codes,
+    insert,
+    problems,
+    text,
+    vectors,
+)
 
 X = vectors(20)
 
@@ -22,7 +32,9 @@ def restore(new_database: Callable[..., Database], server: Server) -> Callable[[
 
     def dump_and_restore(database: Database) -> Database:
         target = new_database(template="template0")
-        dump = subprocess.run([programs / "pg_dump", database.dsn(None)], check=True, capture_output=True, text=True)
+        dump = subprocess.run(
+            [programs / "pg_dump", database.dsn(None)], check=True, capture_output=True, text=True
+        )
         psql = [programs / "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", target.dsn(None)]
         subprocess.run(psql, input=dump.stdout, check=True, capture_output=True, text=True)
         return target
@@ -31,9 +43,12 @@ def restore(new_database: Callable[..., Database], server: Server) -> Callable[[
 
 
 @pytest.mark.parametrize("form", ["statement", "partitioned"])
-def test_restored(connection: Connection, database: Database, restore: Callable[[Database], Database], form: str) -> None:
+def test_restored(
+    connection: Connection, database: Database, restore: Callable[[Database], Database], form: str
+) -> None:
     connection.execute(
-        f"""CREATE TABLE "It ems" (gone int, id int PRIMARY KEY, also_gone text, embedding extensions.vector(8), tags text[])
+        f"""CREATE TABLE "It ems" (gone int, id int PRIMARY KEY, also_gone text,
+                                   embedding extensions.vector(8))
             {"PARTITION BY RANGE (id)" if form == "partitioned" else ""}"""
     )
     if form == "partitioned":
@@ -58,7 +73,9 @@ def test_restored(connection: Connection, database: Database, restore: Callable[
     there.execute('UPDATE "It ems" SET embedding = %s WHERE id = 1', [text(X[3])])
     there.execute("UPDATE marks SET tag = 'b'")
     assert codes(there, "In Dex") == expected_codes(there, {1: X[3], 2: X[2]}, "In Dex")
-    assert [entry.seq for entry in entries(there, "In Dex")] == sorted({entry.seq for entry in entries(there, "In Dex")})
+    assert [entry.seq for entry in entries(there, "In Dex")] == sorted(
+        {entry.seq for entry in entries(there, "In Dex")}
+    )
     assert there.execute("""SELECT * FROM foh.repair('In Dex')""").fetchone() == (0, 0, 0)
     assert problems(there, "In Dex") == []
     # A renamed column cannot be followed by its number here, and must not be followed to another column.
@@ -69,18 +86,27 @@ def test_restored(connection: Connection, database: Database, restore: Callable[
     there.execute('INSERT INTO "It ems" (id, vec) VALUES (5, %s)', [text(X[5])])
     assert codes(there, "In Dex")[5] == expected_codes(there, {5: X[5]}, "In Dex")[5]
     there.execute("SELECT foh.drop_index('In Dex')")
-    leftovers = [row for row in everything(restored.connect(None)) if row[0] in ("trigger", "policy", "type") or "In Dex" in str(row)]
+    leftovers = [
+        row
+        for row in everything(restored.connect(None))
+        if row[0] in ("trigger", "policy", "type") or "In Dex" in str(row)
+    ]
     assert [row for row in leftovers if row[0] != "type" or "In Dex" in str(row)] == []
     there.execute('INSERT INTO "It ems" (id, vec) VALUES (6, %s)', [text(X[6])])
 
 
-def test_refresh_records_the_new_numbers(connection: Connection, database: Database, restore: Callable[[Database], Database]) -> None:
+def test_refresh_records_the_new_numbers(
+    connection: Connection, database: Database, restore: Callable[[Database], Database]
+) -> None:
     connection.execute("CREATE TABLE items (gone int, id int PRIMARY KEY, embedding extensions.vector(8))")
     connection.execute("ALTER TABLE items DROP COLUMN gone")
     create_index(connection)
     there = restore(database).connect()
     there.execute("SELECT foh.refresh('idx')")
-    assert there.execute("SELECT source = source_oid, embedding_attnum FROM foh.index").fetchone() == (True, 2)
+    assert there.execute("SELECT source = source_oid, embedding_attnum FROM foh.index").fetchone() == (
+        True,
+        2,
+    )
     assert entries(there) == []
     there.execute("ALTER TABLE items RENAME COLUMN embedding TO vec")
     there.execute("SELECT foh.refresh('idx')")

@@ -25,12 +25,13 @@ X = vectors(20)
 NAMES = ["a", "b", "c"]
 
 
-@pytest.fixture(params=["statement", "row", "partitioned"])
+@pytest.fixture(params=["statement", "partitioned"])
 def tagged(connection: Connection, request: pytest.FixtureRequest) -> Connection:
     create_table(connection, partitioned=request.param == "partitioned")
     # Columns named like variables of the triggers.
     connection.execute(
-        """CREATE TABLE tags (id int GENERATED ALWAYS AS IDENTITY, keys int REFERENCES items ON DELETE CASCADE ON UPDATE CASCADE,
+        """CREATE TABLE tags (id int GENERATED ALWAYS AS IDENTITY,
+                              keys int REFERENCES items ON DELETE CASCADE ON UPDATE CASCADE,
                               deferred text, note int)"""
     )
     options = {} if request.param == "partitioned" else {"triggers": request.param}
@@ -171,8 +172,14 @@ def test_a_partitioned_table_of_labels(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("item bigint, tag text", "labels_key item of public.tags is of type bigint, the key it refers to is of type integer"),
-        ("item int, tag text[]", r"labels tag of public.tags are of type text\[\]; text and int can be labels"),
+        (
+            "item bigint, tag text",
+            "labels_key item of public.tags is of type bigint, the key it refers to is of type integer",
+        ),
+        (
+            "item int, tag text[]",
+            r"labels tag of public.tags are of type text\[\]; text and int can be labels",
+        ),
         ("item int, other text", "public.tags has no column tag .argument labels."),
         ("other int, tag text", "public.tags has no column item .argument labels_key."),
     ],

@@ -47,7 +47,9 @@ def test_a_row_moves_to_another_partition(items: Connection) -> None:
 def test_partitions_to_come(items: Connection) -> None:
     items.execute("DROP TABLE items_high")
     items.execute("CREATE TABLE items_new PARTITION OF items FOR VALUES FROM (100) TO (150)")
-    items.execute("CREATE TABLE items_late (embedding extensions.vector(8), id int NOT NULL, note int, tags text[])")
+    items.execute(
+        "CREATE TABLE items_late (embedding extensions.vector(8), id int NOT NULL, note int, tags text[])"
+    )
     items.execute("ALTER TABLE items ATTACH PARTITION items_late FOR VALUES FROM (150) TO (200)")
     insert(items, 100, X[100])
     insert(items, 160, X[160], table="items_late")
@@ -56,11 +58,15 @@ def test_partitions_to_come(items: Connection) -> None:
 
 
 def test_partitions_of_partitions(connection: Connection) -> None:
-    connection.execute("CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8)) PARTITION BY RANGE (id)")
-    connection.execute("CREATE TABLE sub PARTITION OF items FOR VALUES FROM (0) TO (100) PARTITION BY HASH (id)")
+    connection.execute(
+        "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8)) PARTITION BY RANGE (id)"
+    )
+    connection.execute(
+        "CREATE TABLE sub PARTITION OF items FOR VALUES FROM (0) TO (100) PARTITION BY HASH (id)"
+    )
     for remainder in (0, 1):
         connection.execute(
-            f"CREATE TABLE sub_{remainder} PARTITION OF sub FOR VALUES WITH (MODULUS 2, REMAINDER {remainder})"
+            f"CREATE TABLE s{remainder} PARTITION OF sub FOR VALUES WITH (MODULUS 2, REMAINDER {remainder})"
         )
     create_index(connection)
     insert(connection, 1, X[1])
@@ -76,11 +82,15 @@ def test_what_triggers_do_not_see(items: Connection) -> None:
     for key in (1, 2, 150, 151):
         insert(items, key, X[key])
     items.execute("TRUNCATE items_low")
-    assert {problem for problem, _, _ in problems(items)} == {"the stream holds a row that is gone from the source"}
+    assert {problem for problem, _, _ in problems(items)} == {
+        "the stream holds a row that is gone from the source"
+    }
     assert items.execute("SELECT * FROM foh.repair('idx')").fetchone() == (0, 2, 0)
     assert problems(items) == []
     items.execute("ALTER TABLE items DETACH PARTITION items_high")
-    assert items.execute("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'items_high'::regclass").fetchone() == (0,)
+    assert items.execute(
+        "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'items_high'::regclass"
+    ).fetchone() == (0,)
     insert(items, 152, X[152], table="items_high")
     assert items.execute("SELECT * FROM foh.repair('idx')").fetchone() == (0, 2, 0)
     assert problems(items) == []

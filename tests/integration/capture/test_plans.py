@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded import Connection, codes, create_index, create_table, entries, insert, problems, text, vectors
+from tests.recorded import (
+    Connection,
+    codes,
+    create_index,
+    create_table,
+    entries,
+    insert,
+    problems,
+    text,
+    vectors,
+)
 
 X = vectors(10)
 ROWS = 2000
@@ -26,7 +36,7 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
     connection.execute("VACUUM ANALYZE items")
     connection.execute("VACUUM ANALYZE tags")
     statements = [
-        "INSERT INTO items (id, embedding) SELECT i, %(x)s::extensions.vector FROM generate_series(0, %(n)s) i",
+        "INSERT INTO items SELECT i, %(x)s::extensions.vector FROM generate_series(0, %(n)s) i",
         "INSERT INTO tags SELECT i, 'a' FROM generate_series(0, %(n)s) i",
         "UPDATE tags SET tag = 'b' WHERE item >= 0",
         "UPDATE items SET embedding = %(y)s WHERE id >= 0",
@@ -49,23 +59,28 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
 
 
 def test_an_unrelated_update_of_many_rows_after_one(connection: Connection) -> None:
-    """Old and new rows meet in a hash or a merge join, whatever was cached: PostgreSQL knows no other full join."""
+    """Old and new rows meet in a hash or a merge join: PostgreSQL knows no other full join."""
     create_table(connection)
     create_index(connection)
     connection.execute("SET foh.defer = on")
     insert(connection, -1, X[1])
     for _ in range(3):
         connection.execute("UPDATE items SET note = note + 1")
-    connection.execute("INSERT INTO items (id, embedding) SELECT i, %s::extensions.vector FROM generate_series(0, 99999) i", [text(X[2])])
+    connection.execute(
+        "INSERT INTO items (id, embedding) SELECT i, %s::extensions.vector FROM generate_series(0, 99999) i",
+        [text(X[2])],
+    )
     before = len(entries(connection))
     connection.execute("UPDATE items SET note = note + 1")
     assert len(entries(connection)) == before
-    [source] = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'idx_capture'").fetchone() or [""]
+    [source] = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'idx_capture'").fetchone() or [
+        ""
+    ]
     assert "FULL JOIN" in source
 
 
 def test_compiling_is_off(connection: Connection) -> None:
-    """A disabled scan costs the planner 10^10 before PostgreSQL 18, far beyond what makes it compile every call."""
+    """Before PostgreSQL 18 a disabled scan costs 10^10, far beyond what makes it compile every call."""
     create_table(connection)
     create_index(connection)
     settings = connection.execute("SELECT proconfig FROM pg_proc WHERE proname = 'idx_capture'").fetchone()

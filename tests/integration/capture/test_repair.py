@@ -100,7 +100,9 @@ def test_deferred_rows_are_left_to_the_updater(items: Connection) -> None:
     assert repair(items) == (0, 0, 0)
 
 
-def test_undoes_no_write_that_commits_meanwhile(items: Connection, superuser: Connection, database: Database) -> None:
+def test_undoes_no_write_that_commits_meanwhile(
+    items: Connection, superuser: Connection, database: Database
+) -> None:
     """The writer's entry has the lower sequence number and is invisible when the tables are compared."""
     superuser.execute("SET session_replication_role = replica")
     superuser.execute("UPDATE items SET embedding = %s WHERE id IN (1, 2)", [text(-X[1])])
@@ -117,7 +119,7 @@ def test_undoes_no_write_that_commits_meanwhile(items: Connection, superuser: Co
 
 
 def test_always_needs_no_repair(connection: Connection, superuser: Connection) -> None:
-    """Row triggers that are enabled ALWAYS fire on a replica as well, where statement triggers never would."""
+    """Row triggers that are enabled ALWAYS fire on a replica as well."""
     create_table(connection)
     create_index(connection, options={"triggers": "always"})
     superuser.execute("SET session_replication_role = replica")
@@ -149,7 +151,7 @@ class TestRefusals:
 
     def test_after_an_alter(self, items: Connection) -> None:
         items.execute("ALTER TABLE items RENAME COLUMN embedding TO vec")
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="run foh.refresh"):
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"run foh\.refresh"):
             repair(items)
 
     def test_an_unknown_index(self, connection: Connection) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.integration.capture.test_types import learn_labels
 from tests.recorded import (
@@ -85,7 +90,8 @@ class Writes(RuleBasedStateMachine):
     @rule(given=st.dictionaries(keys, choices, min_size=1))
     def insert_many(self, given: dict[int, int | None]) -> None:
         self.execute(
-            """INSERT INTO items (id, embedding) SELECT i, v::extensions.vector FROM unnest(%s::int[], %s::text[]) AS t (i, v)
+            """INSERT INTO items (id, embedding)
+               SELECT i, v::extensions.vector FROM unnest(%s::int[], %s::text[]) AS t (i, v)
                ON CONFLICT DO NOTHING""",
             list(given),
             [None if vector is None else text(X[vector]) for vector in given.values()],
@@ -96,7 +102,12 @@ class Writes(RuleBasedStateMachine):
 
     @rule(low=keys, high=keys, vector=choices)
     def update_embeddings(self, low: int, high: int, vector: int | None) -> None:
-        self.execute("UPDATE items SET embedding = %s WHERE id BETWEEN %s AND %s", None if vector is None else text(X[vector]), low, high)
+        self.execute(
+            "UPDATE items SET embedding = %s WHERE id BETWEEN %s AND %s",
+            None if vector is None else text(X[vector]),
+            low,
+            high,
+        )
         for key, row in list(self.rows.items()):
             if low <= key <= high and row.vector != vector:
                 self.put(key, vector, row.tags)
@@ -181,7 +192,9 @@ class Writes(RuleBasedStateMachine):
         assert row.vector is not None
         weights, bias = self.hash_functions
         x = X[row.vector].astype(np.float64)
-        lean = np.linalg.norm(x) * sum((self.anchors[tag] for tag in row.tags or () if tag in self.anchors), 0 * bias)
+        lean = np.linalg.norm(x) * sum(
+            (self.anchors[tag] for tag in row.tags or () if tag in self.anchors), 0 * bias
+        )
         return expected_code((weights, bias - lean), x)
 
     @invariant()
@@ -212,6 +225,10 @@ def test_any_sequence_of_writes(connection: Connection, form: str) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=int(os.environ.get("FOH_EXAMPLES", "12")), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
+            max_examples=12,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
         ),
     )

@@ -34,7 +34,7 @@ class TestKeys:
             ("bigint", -(2**63), 2**63 - 1),
             ("uuid", UUID(int=0), UUID(int=2**128 - 1)),
             ("text", "", "ключ 'with' \"quotes\", {braces} and \\"),
-            ("text COLLATE \"C\"", "NULL", "a,b"),
+            ('text COLLATE "C"', "NULL", "a,b"),
             ("varchar(40)", " a ", "%s"),
         ],
     )
@@ -51,8 +51,10 @@ class TestKeys:
         assert codes(connection) == {}
 
     def test_collations_of_two_tables(self, connection: Connection) -> None:
-        """Comparing columns of two collations is an error unless one is named, and no write may fail for that."""
-        connection.execute('CREATE TABLE items (id text COLLATE "C" PRIMARY KEY, embedding extensions.vector(8))')
+        """Comparing columns of two collations is an error unless one is named: no write may fail for that."""
+        connection.execute(
+            'CREATE TABLE items (id text COLLATE "C" PRIMARY KEY, embedding extensions.vector(8))'
+        )
         connection.execute('CREATE TABLE tags (item text COLLATE "POSIX", tag text COLLATE "ucs_basic")')
         create_index(connection, labels="tag", labels_from="tags", labels_key="item")
         connection.execute("INSERT INTO tags VALUES ('a', 'x')")
@@ -63,7 +65,9 @@ class TestKeys:
 
 
 class TestEmbeddings:
-    @pytest.mark.parametrize("type_", ["extensions.vector(8)", "extensions.vector", "extensions.halfvec(8)", "extensions.halfvec"])
+    @pytest.mark.parametrize(
+        "type_", ["extensions.vector(8)", "extensions.vector", "extensions.halfvec(8)", "extensions.halfvec"]
+    )
     @pytest.mark.parametrize("distance", ["cosine", "l2"])
     def test_pgvector(self, connection: Connection, type_: str, distance: str) -> None:
         connection.execute(f"CREATE TABLE items (id int PRIMARY KEY, embedding {type_}, note int)")
@@ -119,7 +123,10 @@ class TestEmbeddings:
     def test_numbers_at_the_edge_of_a_real(self, connection: Connection, value: float, distance: str) -> None:
         connection.execute("CREATE TABLE items (id int PRIMARY KEY, embedding double precision[])")
         create_index(connection, dimensions=2, distance=distance)
-        connection.execute("INSERT INTO foh.idx_center (center, code, embedding, version) SELECT 1, code, '[1,0]', 1 FROM (SELECT bit_or(mask) AS code FROM foh.idx_projection) p")
+        connection.execute(
+            """INSERT INTO foh.idx_center (center, code, embedding, version)
+               SELECT 1, bit_or(mask), '[1,0]', 1 FROM foh.idx_projection"""
+        )
         connection.execute("INSERT INTO items VALUES (1, %s)", [[value, -value]])
         usable = abs(value) < 3.4e38
         assert (1 in codes(connection)) == usable
@@ -142,7 +149,9 @@ class TestEmbeddings:
 
     @pytest.mark.parametrize("dimensions", [1, 2000, 2001, 4000])
     def test_dimensions(self, connection: Connection, dimensions: int) -> None:
-        connection.execute(f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector({dimensions}))")
+        connection.execute(
+            f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector({dimensions}))"
+        )
         create_index(connection, bits=8)
         wide = vectors(2, dimensions)
         insert(connection, 1, wide[0])
@@ -179,8 +188,12 @@ class TestLabels:
             ("text", None, []),
         ],
     )
-    def test_codes_lean_on_their_labels(self, connection: Connection, type_: str, value: Any, names: list[str]) -> None:
-        connection.execute(f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label {type_})")
+    def test_codes_lean_on_their_labels(
+        self, connection: Connection, type_: str, value: Any, names: list[str]
+    ) -> None:
+        connection.execute(
+            f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label {type_})"
+        )
         create_index(connection, labels="label", label_weight=0.5)
         anchors = learn_labels(connection, sorted({*names, "unused"}))
         insert(connection, 1, X[1], label=value)
@@ -191,7 +204,9 @@ class TestLabels:
         assert (newest(connection)[1].code != expected_code((weights, bias), X[1])) == bool(names)
 
     def test_labels_without_a_projection_add_nothing(self, connection: Connection) -> None:
-        connection.execute("CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label text)")
+        connection.execute(
+            "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label text)"
+        )
         create_index(connection, labels="label")
         connection.execute("INSERT INTO foh.label (index, label, name) SELECT id, 1, 'red' FROM foh.index")
         insert(connection, 1, X[1], label="red")
@@ -206,7 +221,8 @@ def learn_labels(connection: Connection, names: list[str], index: str = "idx") -
     for number, name in enumerate(names):
         found[name] = vectors(1, bits[0], seed=100 + number)[0].astype(float)
         connection.execute(
-            "INSERT INTO foh.label (index, label, name, projection) SELECT id, %s, %s, %s FROM foh.index WHERE name = %s",
+            """INSERT INTO foh.label (index, label, name, projection)
+               SELECT id, %s, %s, %s FROM foh.index WHERE name = %s""",
             [number, name, text(found[name]), index],
         )
     return found
