@@ -15,8 +15,8 @@ from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, methods, plots, report
 from foh_pg.bench.split import Protocol
 from foh_pg.bench.summary import Report
-from foh_pg.cli.bench_search import search
 from foh_pg.cli import bench_stream
+from foh_pg.cli.bench_search import search
 from foh_pg.errors import InputError
 
 app = typer.Typer(
