@@ -37,9 +37,10 @@ def text(vector: Iterable[float] | None) -> str | None:
 def create_table(
     connection: Connection, name: str = "items", more: str = "", partitioned: bool = False
 ) -> None:
+    parts = "PARTITION BY RANGE (id)" if partitioned else ""
     connection.execute(
         f"""CREATE TABLE {name} (id int PRIMARY KEY, embedding extensions.vector({DIMENSIONS}),
-                                 tags text[], note int DEFAULT 0 {more}) {"PARTITION BY RANGE (id)" if partitioned else ""}"""
+                                 tags text[], note int DEFAULT 0 {more}) {parts}"""
     )
     if partitioned:
         connection.execute(f"CREATE TABLE {name}_low PARTITION OF {name} FOR VALUES FROM (MINVALUE) TO (100)")

@@ -50,7 +50,7 @@ def _threads() -> int | None:
         from threadpoolctl import threadpool_info
     except ImportError:
         return None
-    return max((int(pool["num_threads"]) for pool in threadpool_info()), default=1)
+    return max((int(p["num_threads"]) for p in threadpool_info() if p["user_api"] == "blas"), default=1)
 
 
 def _version(package: str) -> str:

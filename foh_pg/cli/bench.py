@@ -15,15 +15,21 @@ from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, methods, plots, report
 from foh_pg.bench.split import Protocol
 from foh_pg.bench.summary import Report
+from foh_pg.cli import bench_stream
+from foh_pg.cli.bench_search import search
 from foh_pg.errors import InputError
 
 app = typer.Typer(
     name="bench", help="Measure what the index brings on your data, against its rivals.", no_args_is_help=True
 )
+bench_stream.mount(app)
 
 # Enough to see who wins, in two minutes on two cores.
 QUICK = Protocol(queries=300, stream=5000, batch=1000, rows=12_000)
 QUICK_BITS = "32,64"
+
+
+app.command("search")(search)
 
 
 @app.callback()
@@ -83,8 +89,9 @@ def accuracy(
         protocol=protocol,
         extras=extras,
     )
+    loaded = datasets.load(data)
     with environment.one_thread():
-        result = _run(data, settings)
+        result = _run(loaded, settings)
     if json is not None and str(json) == "-":
         typer.echo(report.to_json(result))
         return
@@ -95,8 +102,7 @@ def accuracy(
     report.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
 
 
-def _run(source: str, settings: measured.Settings) -> Report:
-    data = datasets.load(source)
+def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
     talk = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     records: list[measured.Record] = []

@@ -26,6 +26,8 @@ AS $function$
         'state',
         'exact',
         'hamming',
-        'check_code'
+        'check_code',
+        'hash_functions',
+        'describe'
     ]
 $function$;

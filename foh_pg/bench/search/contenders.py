@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from foh_pg import updater
 from foh_pg.bench.search.table import Rows
+from foh_pg.updater import build as build_index
 
 Build = Callable[[str, psycopg.Connection[Any], Rows], None]
 
@@ -55,7 +55,7 @@ def ours(name: str, title: str, bits: int, label_weight: float, probes: Sequence
             "SELECT foh.create_index(%s, 'items', 'embedding', 'labels', bits => %s, label_weight => %s)",
             (name, bits, label_weight),
         )
-        updater.build(dsn, name)
+        build_index(dsn, name)
 
     def form(label: str, k: int, **arguments: int) -> Form:
         function = sql.Identifier("foh", f"{name}_search")

@@ -9,12 +9,12 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from foh_pg import updater
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.measure import Backend, Record, interleave, judge_by
 from foh_pg.labels import LabelSets
+from foh_pg.updater import build as build_index
 
 GRAPH = sql.SQL("SELECT id FROM items_graph WHERE {} ORDER BY embedding <=> %b LIMIT 10")
 OURS = sql.SQL("SELECT r.id FROM foh.anchored_search(%b, 10{}) r")
@@ -101,7 +101,7 @@ def wide(
     connection.execute("DROP TABLE IF EXISTS items CASCADE")
     table.load(connection, rows)
     connection.execute("SELECT foh.create_index('wide', 'items', 'embedding', 'labels', bits => 128)")
-    updater.build(dsn, "wide")
+    build_index(dsn, "wide")
     statements = (
         ("foh", "by vector", "SELECT r.id FROM foh.wide_search(%b, 10) r"),
         ("foh", "by vector, no shortlist", "SELECT r.id FROM foh.wide_search(%b, 10, shortlist => 0) r"),

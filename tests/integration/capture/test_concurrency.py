@@ -32,7 +32,8 @@ X = vectors(400)
 
 # Locks that somebody waits for. Relation extension is the heap's own affair, not ours.
 WAITING = """SELECT locktype, relation::regclass::text, mode FROM pg_locks
-             WHERE NOT granted AND locktype <> 'extend' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+             WHERE NOT granted AND locktype <> 'extend'
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ class TestFortyWriters:
         assert problems(items) == []
 
     def test_on_the_same_rows(self, items: Connection, database: Database) -> None:
-        """Their order is that of the table's own row locks; the last entry of a key is the row that stayed."""
+        """Their order is that of the table's row locks; the last entry of a key is the row that stayed."""
         for key in range(4):
             insert(items, key, X[key])
 
@@ -167,16 +168,18 @@ class TestNobodyWaits:
 
 
 def install_version(connection: Connection, version: int, centers: np.ndarray) -> None:
-    """What an updater does in its write transaction, as far as it concerns writers: other hash functions and centers."""
+    """What an updater writes that concerns writers: a version with other hash functions and centers."""
     moved = connection.execute("UPDATE foh.index SET version = %s WHERE version = %s", [version, version - 1])
     assert moved.rowcount == 1
     connection.execute(
-        """INSERT INTO foh.model (index, version, mean) SELECT index, %s, mean FROM foh.model WHERE version = %s""",
+        """INSERT INTO foh.model (index, version, mean)
+           SELECT index, %s, mean FROM foh.model WHERE version = %s""",
         [version, version - 1],
     )
     # Mirrored hash functions: every bit of every code flips.
     connection.execute(
-        "UPDATE foh.idx_projection SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"
+        """UPDATE foh.idx_projection
+           SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"""
     )
     connection.execute("UPDATE foh.idx_projection SET bias = -bias - 1e-9")
     connection.execute("DELETE FROM foh.idx_center")
@@ -223,7 +226,7 @@ class TestVersions:
         assert entry.center in (1, 2, 3)
 
     def test_code_home_and_version_are_of_one_snapshot(self, items: Connection, database: Database) -> None:
-        """While versions come and go, no entry mixes the hash functions of one with the centers of another."""
+        """While versions come and go, no entry mixes the hash functions of one with centers of another."""
         add_centers(items, X[:3])
         stop = Event()
 

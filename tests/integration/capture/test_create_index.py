@@ -117,7 +117,8 @@ class TestRefusals:
         if server.version < 18:
             pytest.skip("virtual generated columns came with PostgreSQL 18")
         connection.execute(
-            """CREATE TABLE t (id int PRIMARY KEY, a real, embedding real[] GENERATED ALWAYS AS (ARRAY[a, a]) VIRTUAL,
+            """CREATE TABLE t (id int PRIMARY KEY, a real,
+                               embedding real[] GENERATED ALWAYS AS (ARRAY[a, a]) VIRTUAL,
                                stored real[] GENERATED ALWAYS AS (ARRAY[a, a]) STORED)"""
         )
         with pytest.raises(errors.FeatureNotSupported, match="virtual generated column"):
@@ -193,24 +194,19 @@ class TestRefusals:
 
     def test_a_busy_table_is_not_waited_for_long(self, connection: Connection, database: Database) -> None:
         create_table(connection)
-        timeout = "SELECT proname FROM pg_proc WHERE pronamespace = 'foh'::regnamespace AND 'lock_timeout=10s' = ANY (proconfig)"
+        timeout = """SELECT proname FROM pg_proc
+                     WHERE pronamespace = 'foh'::regnamespace AND 'lock_timeout=10s' = ANY (proconfig)"""
         bounded = {name for (name,) in connection.execute(timeout)}
         assert {"create_index", "drop_index", "refresh", "alter_index"} <= bounded
         busy = database.connect(autocommit=False)
         insert(busy, 1, X[1])
         # As the function does it, in a shorter time.
-        connection.execute(
-            """ALTER FUNCTION foh.create_index(text, regclass, name, name, regclass, name, int, int, text, int, int, int, int,
-                                               float8, text, jsonb) SET lock_timeout = '50ms'"""
-        )
+        set_lock_timeout(connection, "50ms")
         try:
             with pytest.raises(errors.LockNotAvailable):
                 create_index(connection)
         finally:
-            connection.execute(
-                """ALTER FUNCTION foh.create_index(text, regclass, name, name, regclass, name, int, int, text, int, int, int, int,
-                                                   float8, text, jsonb) SET lock_timeout = '10s'"""
-            )
+            set_lock_timeout(connection, "10s")
         busy.rollback()
         create_index(connection)
         insert(connection, 1, X[1])
@@ -325,7 +321,8 @@ class TestCreate:
     @pytest.mark.parametrize("form", ["statement", "row"])
     @pytest.mark.parametrize(
         "names",
-        ["k keys deferred", "distance query code", "key intact n", "seq o x", "center version op", "s t r", "new old tg_op",
+        ["k keys deferred", "distance query code", "key intact n", "seq o x", "center version op", "s t r",
+         "new old tg_op",
          "u a written", "deferred key_column new_rows", "keys s key", "intact i p",
          "query probes k", "probes vector p", "score distance query"],
     )  # fmt: skip
@@ -348,17 +345,28 @@ class TestCreate:
         assert problems(connection) == []
 
 
+def set_lock_timeout(connection: Connection, value: str) -> None:
+    """Of foh.create_index, whatever its arguments are."""
+    [signature] = connection.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'create_index'"
+    )
+    connection.execute(f"ALTER FUNCTION {signature[0]} SET lock_timeout = '{value}'")
+
+
 ELSEWHERE = """
 SELECT 'trigger', tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal
 UNION ALL SELECT 'policy', polrelid::regclass::text, polname FROM pg_policy
-UNION ALL SELECT 'schema', nspname, a::text FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) a
+UNION ALL SELECT 'schema', nspname, a::text
+          FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) a
           WHERE nspname NOT LIKE 'pg_%'
-UNION ALL SELECT 'table', oid::regclass::text, a::text FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) a
+UNION ALL SELECT 'table', oid::regclass::text, a::text
+          FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) a
           WHERE relnamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema')
-UNION ALL SELECT 'column', attrelid::regclass::text, attname || attacl::text FROM pg_attribute WHERE attacl IS NOT NULL
-          AND attrelid > 16384
+UNION ALL SELECT 'column', attrelid::regclass::text, attname || attacl::text
+          FROM pg_attribute WHERE attacl IS NOT NULL AND attrelid > 16384
 UNION ALL SELECT 'dependency', classid::regclass::text, deptype::text || count(*) FROM pg_shdepend
-          WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY classid, deptype
+          WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+          GROUP BY classid, deptype
 UNION ALL SELECT 'type', typname, '' FROM pg_type WHERE typnamespace = 'foh'::regnamespace
 """
 
@@ -397,7 +405,7 @@ class TestDrop:
         create_index(connection, "goes", labels="tags", options={"triggers": "row"})
         connection.execute("SELECT foh.drop_index('goes')")
         after = everything(superuser)
-        # The one column that only the other index read may be left readable: columns are given and taken together.
+        # The column that only the other index read may stay readable: columns are taken back together.
         assert [row for row in after if row not in before and row[0] not in ("column", "dependency")] == []
         insert(connection, 1, X[1])
         assert problems(connection, "stays") == []
@@ -433,7 +441,7 @@ class TestDrop:
         create_index(connection, labels="tag", labels_from="tags", labels_key="item")
         connection.execute("DROP TABLE tags")
         insert(connection, 1, X[1])
-        assert [problem for problem, _, _ in problems(connection)][0] == "a table of the index was dropped"
+        assert problems(connection)[0][0] == "a table of the index was dropped"
         connection.execute("SELECT foh.drop_index('idx')")
         assert everything(superuser) == before
 

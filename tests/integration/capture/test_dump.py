@@ -47,7 +47,8 @@ def test_restored(
     connection: Connection, database: Database, restore: Callable[[Database], Database], form: str
 ) -> None:
     connection.execute(
-        f"""CREATE TABLE "It ems" (gone int, id int PRIMARY KEY, also_gone text, embedding extensions.vector(8), tags text[])
+        f"""CREATE TABLE "It ems" (gone int, id int PRIMARY KEY, also_gone text,
+                                   embedding extensions.vector(8))
             {"PARTITION BY RANGE (id)" if form == "partitioned" else ""}"""
     )
     if form == "partitioned":

@@ -25,12 +25,13 @@ X = vectors(20)
 NAMES = ["a", "b", "c"]
 
 
-@pytest.fixture(params=["statement", "row", "partitioned"])
+@pytest.fixture(params=["statement", "partitioned"])
 def tagged(connection: Connection, request: pytest.FixtureRequest) -> Connection:
     create_table(connection, partitioned=request.param == "partitioned")
     # Columns named like variables of the triggers.
     connection.execute(
-        """CREATE TABLE tags (id int GENERATED ALWAYS AS IDENTITY, keys int REFERENCES items ON DELETE CASCADE ON UPDATE CASCADE,
+        """CREATE TABLE tags (id int GENERATED ALWAYS AS IDENTITY,
+                              keys int REFERENCES items ON DELETE CASCADE ON UPDATE CASCADE,
                               deferred text, note int)"""
     )
     options = {} if request.param == "partitioned" else {"triggers": request.param}

@@ -66,7 +66,7 @@ def test_partitions_of_partitions(connection: Connection) -> None:
     )
     for remainder in (0, 1):
         connection.execute(
-            f"CREATE TABLE sub_{remainder} PARTITION OF sub FOR VALUES WITH (MODULUS 2, REMAINDER {remainder})"
+            f"CREATE TABLE s{remainder} PARTITION OF sub FOR VALUES WITH (MODULUS 2, REMAINDER {remainder})"
         )
     create_index(connection)
     insert(connection, 1, X[1])

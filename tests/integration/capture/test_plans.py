@@ -36,7 +36,7 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
     connection.execute("VACUUM ANALYZE items")
     connection.execute("VACUUM ANALYZE tags")
     statements = [
-        "INSERT INTO items (id, embedding) SELECT i, %(x)s::extensions.vector FROM generate_series(0, %(n)s) i",
+        "INSERT INTO items SELECT i, %(x)s::extensions.vector FROM generate_series(0, %(n)s) i",
         "INSERT INTO tags SELECT i, 'a' FROM generate_series(0, %(n)s) i",
         "UPDATE tags SET tag = 'b' WHERE item >= 0",
         "UPDATE items SET embedding = %(y)s WHERE id >= 0",
@@ -59,7 +59,7 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
 
 
 def test_an_unrelated_update_of_many_rows_after_one(connection: Connection) -> None:
-    """Old and new rows meet in a hash or a merge join, whatever was cached: PostgreSQL knows no other full join."""
+    """Old and new rows meet in a hash or a merge join: PostgreSQL knows no other full join."""
     create_table(connection)
     create_index(connection)
     connection.execute("SET foh.defer = on")
@@ -80,7 +80,7 @@ def test_an_unrelated_update_of_many_rows_after_one(connection: Connection) -> N
 
 
 def test_compiling_is_off(connection: Connection) -> None:
-    """A disabled scan costs the planner 10^10 before PostgreSQL 18, far beyond what makes it compile every call."""
+    """Before PostgreSQL 18 a disabled scan costs 10^10, far beyond what makes it compile every call."""
     create_table(connection)
     create_index(connection)
     settings = connection.execute("SELECT proconfig FROM pg_proc WHERE proname = 'idx_capture'").fetchone()

@@ -119,7 +119,7 @@ def test_undoes_no_write_that_commits_meanwhile(
 
 
 def test_always_needs_no_repair(connection: Connection, superuser: Connection) -> None:
-    """Row triggers that are enabled ALWAYS fire on a replica as well, where statement triggers never would."""
+    """Row triggers that are enabled ALWAYS fire on a replica as well."""
     create_table(connection)
     create_index(connection, options={"triggers": "always"})
     superuser.execute("SET session_replication_role = replica")
@@ -151,7 +151,7 @@ class TestRefusals:
 
     def test_after_an_alter(self, items: Connection) -> None:
         items.execute("ALTER TABLE items RENAME COLUMN embedding TO vec")
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="run foh.refresh"):
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"run foh\.refresh"):
             repair(items)
 
     def test_an_unknown_index(self, connection: Connection) -> None:

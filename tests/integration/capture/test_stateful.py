@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +90,8 @@ class Writes(RuleBasedStateMachine):
     @rule(given=st.dictionaries(keys, choices, min_size=1))
     def insert_many(self, given: dict[int, int | None]) -> None:
         self.execute(
-            """INSERT INTO items (id, embedding) SELECT i, v::extensions.vector FROM unnest(%s::int[], %s::text[]) AS t (i, v)
+            """INSERT INTO items (id, embedding)
+               SELECT i, v::extensions.vector FROM unnest(%s::int[], %s::text[]) AS t (i, v)
                ON CONFLICT DO NOTHING""",
             list(given),
             [None if vector is None else text(X[vector]) for vector in given.values()],
@@ -225,7 +225,7 @@ def test_any_sequence_of_writes(connection: Connection, form: str) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=int(os.environ.get("FOH_EXAMPLES", "12")),
+            max_examples=12,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -51,7 +51,7 @@ class TestKeys:
         assert codes(connection) == {}
 
     def test_collations_of_two_tables(self, connection: Connection) -> None:
-        """Comparing columns of two collations is an error unless one is named, and no write may fail for that."""
+        """Comparing columns of two collations is an error unless one is named: no write may fail for that."""
         connection.execute(
             'CREATE TABLE items (id text COLLATE "C" PRIMARY KEY, embedding extensions.vector(8))'
         )
@@ -124,7 +124,8 @@ class TestEmbeddings:
         connection.execute("CREATE TABLE items (id int PRIMARY KEY, embedding double precision[])")
         create_index(connection, dimensions=2, distance=distance)
         connection.execute(
-            "INSERT INTO foh.idx_center (center, code, embedding, version) SELECT 1, code, '[1,0]', 1 FROM (SELECT bit_or(mask) AS code FROM foh.idx_projection) p"
+            """INSERT INTO foh.idx_center (center, code, embedding, version)
+               SELECT 1, bit_or(mask), '[1,0]', 1 FROM foh.idx_projection"""
         )
         connection.execute("INSERT INTO items VALUES (1, %s)", [[value, -value]])
         usable = abs(value) < 3.4e38
@@ -220,7 +221,8 @@ def learn_labels(connection: Connection, names: list[str], index: str = "idx") -
     for number, name in enumerate(names):
         found[name] = vectors(1, bits[0], seed=100 + number)[0].astype(float)
         connection.execute(
-            "INSERT INTO foh.label (index, label, name, projection) SELECT id, %s, %s, %s FROM foh.index WHERE name = %s",
+            """INSERT INTO foh.label (index, label, name, projection)
+               SELECT id, %s, %s, %s FROM foh.index WHERE name = %s""",
             [number, name, text(found[name]), index],
         )
     return found

@@ -163,10 +163,8 @@ def test_few_probes_read_the_nearest_lists(shop: Shop) -> None:
     some = {row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 2)", [text(query)])}
     assert everything == set(range(200))
     assert 0 < len(some) < 200
-    assert shop.run("SELECT count(*) FROM {candidates}(%s, 8)", [text(query)]).fetchone() == (200,)
     lists = {center: set(ids) for center, ids in shop.run("SELECT center, ids FROM {list}")}
     assert some in [lists[a] | lists[b] for a in lists for b in lists if a < b]
-    assert shop.explain(query)["list entries read"] == "200"
 
 
 def test_options_of_the_index_are_the_defaults(shop: Shop) -> None:
@@ -188,7 +186,7 @@ def test_many_queries_in_one_statement(shop: Shop) -> None:
         assert [row[1:] for row in rows if row[0] == at] == [
             (key, score) for key, _, score in shop.search(base[number], 4)
         ]
-        assert [row[1] for row in rows if row[0] == at][0] == number
+        assert next(row[1] for row in rows if row[0] == at) == number
 
 
 class TestBadArguments:
