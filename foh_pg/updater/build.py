@@ -212,8 +212,8 @@ def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Array
     arrays = load_arrays(session, "served", earlier[-1]) if earlier and version <= index.version else None
     if arrays is None:
         raise BuildError(
-            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are of "
-            f"versions {', '.join(map(str, kept)) or 'none'}"
+            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are "
+            f"of versions {', '.join(map(str, kept)) or 'none'}"
         )
     model = Model.from_arrays(arrays, float(index.options["label_weight"]))
     return model, load_arrays(session, "learner", earlier[-1])
