@@ -236,7 +236,8 @@ def _plan(
 ) -> Plan:
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
-    progress = Progressed(rows, none if pending is None else pending, held, none)
+    waiting = none if pending is None else pending
+    progress = Progressed(rows, len(waiting), waiting, held, none)
     return Plan(
         kind,
         index.version,

@@ -280,6 +280,17 @@ def test_a_run_is_written_down(connection: Connection) -> None:
     assert {"read", "learn", "compare", "encode", "place", "switch"} <= set(row[6])
 
 
+@pytest.mark.parametrize("options", ['{"homes": 1}', '{"label_weight": 0.3}', '{"neighbors": 3}'])
+def test_altered_options_shape_everything_anew(connection: Connection, options: str) -> None:
+    prepare(connection, 400, homes=2)
+    update(connection, "digits")
+    connection.execute("SELECT foh.alter_index('digits', %s::jsonb)", [options])
+    run = update(connection, "digits")
+    assert "encoded again" in run.notes[0]
+    assert run.rows_encoded == 400
+    assert violations(connection) == []
+
+
 def test_models_beyond_keep_versions_are_forgotten(connection: Connection) -> None:
     prepare(connection, 0, keep_versions=2, margin=None)
     for start in range(0, 1500, 300):
