@@ -302,8 +302,8 @@ class FOH(FOHParameters):
     def stand_for(self, rows: int) -> bool:
         """Weigh all that was learned so far as a sample of `rows` rows; return whether that was done.
 
-        Where a sample of a table was learned from, later batches then count for what they are beside the whole
-        table. Nothing is done while the learner warms up, and where it forgets.
+        Where a sample of a table was learned from, later batches then count for what they are beside the
+        whole table. Nothing is done while the learner warms up, and where it forgets.
         """
         learned = self.rows_seen_ - self.rows_skipped_
         warm = self.warm_rows_ is not None
