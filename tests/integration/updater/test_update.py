@@ -32,7 +32,7 @@ def test_a_stream_from_nothing(streamed: Connection, database: Database) -> None
         assert run.rows == 300
         assert waiting(streamed) == 0
         assert violations(streamed) == []
-    # Exact cosine has .95: labels of 1500 rows in 32 bits are little to learn from, and much less to store.
+    # Exact cosine has .89 on these 50 queries, the codes of this learner alone .81 to .85.
     assert precision(streamed, range(1600, 1650)) > 0.8
 
 
