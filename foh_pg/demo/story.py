@@ -73,7 +73,7 @@ def make_index(connection: psycopg.Connection[Any], dimensions: int, console: Co
     migrate(connection)
     connection.execute(sql.SQL(CREATE_TABLE).format(dimensions=sql.Literal(dimensions)))
     console.print("An application's table, [bold]package[/]: Debian packages, their tags, a vector for each.")
-    console.print(f"An index on it, made in SQL:\n\n  {CREATE_INDEX};\n", highlight=False)
+    console.print(f"An index on it, made in SQL:\n\n{CREATE_INDEX};\n", markup=False)
     connection.execute(CREATE_INDEX)
     return Index.open(connection, INDEX)
 

@@ -63,8 +63,9 @@ BEGIN
     IF deferred THEN
         SELECT array_agg(d.key), array_agg(d.distance), array_agg(d.seq) INTO late_keys, late_distances, late_seqs
         FROM (SELECT t.key, h.distance, t.seq FROM {stream} t CROSS JOIN LATERAL {hamming}(ARRAY[t.key], code) h
-              WHERE t.version = 0 AND t.op = 'u' AND t.seq > truncated) d;
+              WHERE t.version = 0 AND t.op = 'u' AND t.seq + 0 > truncated) d;
     END IF;
+    -- seq + 0: once there are statistics the planner would go in by the primary key, and read the whole stream.
     -- Codes tie a lot: among equals, those in the list of the nearer center come first.
     SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
     FROM (SELECT e.key, trunc(e.distance)::int AS distance
@@ -74,10 +75,10 @@ BEGIN
                                     WHERE l.center = c.center AND truncated = 0) u
                 UNION ALL
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-                WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq > truncated
+                WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated
                 UNION ALL
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-                WHERE t.version < present AND t.op = 'u' AND t.seq > truncated
+                WHERE t.version < present AND t.op = 'u' AND t.seq + 0 > truncated
                 UNION ALL
                 SELECT unnest(late_keys), unnest(late_distances)::float8, unnest(late_seqs)
                 ORDER BY 2 LIMIT n::bigint + n / 8 + 16) e
