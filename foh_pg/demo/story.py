@@ -37,9 +37,10 @@ CREATE TABLE package (
     embedding vector({dimensions}) NOT NULL
 )
 """
-CREATE_INDEX = (
-    "SELECT foh.create_index('packages', source => 'package', embedding => 'embedding', labels => 'tags')"
-)
+# A small table learns in small steps; by default 2 000 labelled rows make one.
+CREATE_INDEX = """\
+SELECT foh.create_index('packages', source => 'package', embedding => 'embedding', labels => 'tags',
+                        options => '{"learn_rows": 900}')"""
 STAT = "SELECT rows, stream, version, centers, stale, bytes FROM foh.index_stat WHERE name = 'packages'"
 
 
@@ -83,7 +84,7 @@ def show_batches(
 ) -> None:
     """Rows come in; after each batch the updater runs, and searches are compared with exact cosine."""
     console.print(
-        f"{len(stream.names)} rows come in, and after each quarter `foh-pg update` learns from them.\n"
+        f"{len(stream.names)} rows come in, and after each batch `foh-pg update` learns from them.\n"
         f"{len(queries.names)} other packages ask for their 10 nearest: how many share a tag with them?\n"
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
