@@ -98,6 +98,8 @@ BEGIN
         'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
         'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8', i.options ->> 'blend'),
+        -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
+        'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
         'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',
