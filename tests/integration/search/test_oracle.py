@@ -82,13 +82,13 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             self.shop.run("DELETE FROM {source} WHERE {key} BETWEEN %s AND %s", [low, high])
             self.rows = {key: vector for key, vector in self.rows.items() if not low <= key <= high}
 
+        @precondition(lambda self: not any(key < 0 for key in self.rows))
         @rule(low=KEYS)
         def rename_keys(self, low: int) -> None:
             self.shop.run("UPDATE {source} SET {key} = -{key} - 1 WHERE {key} >= %s", [low])
             taken = {-key - 1: vector for key, vector in self.rows.items() if key >= low}
             self.rows = {**{key: vector for key, vector in self.rows.items() if key < low}, **taken}
 
-        @precondition(lambda self: not any(key < 0 for key in self.rows))
         @rule()
         def truncate(self) -> None:
             self.shop.run("TRUNCATE {source}")
