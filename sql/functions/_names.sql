@@ -99,6 +99,8 @@ BEGIN
         'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
         'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8', i.options ->> 'blend'),
+        -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
+        'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN '(SELECT DISTINCT ON (m.key) m.key, m.distance, m.seq FROM (' ELSE '' END,
         'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance)' ELSE '' END,

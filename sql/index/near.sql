@@ -64,7 +64,7 @@ BEGIN
     IF deferred THEN
         SELECT array_agg(d.key), array_agg(d.distance), array_agg(d.seq) INTO late_keys, late_distances, late_seqs
         FROM (SELECT t.key, h.distance, t.seq FROM {stream} t CROSS JOIN LATERAL {hamming}(ARRAY[t.key], code) h
-              WHERE t.version = 0 AND t.op = 'u' AND t.seq > truncated) d;
+              WHERE t.version = 0 AND t.op = 'u' AND t.seq + 0 > truncated) d;
     END IF;
     -- Codes tie a lot: each run of equal codes is compared once, and among equals, those in the list of the nearer
     -- center come first. Of the nearest runs, as many are unfolded as hold enough keys.
@@ -81,7 +81,7 @@ BEGIN
                             ORDER BY 4 LIMIT enough) r) g
                 WHERE coalesce(g.before, 0) < enough{distinct_close}
                 UNION ALL
-                -- seq + 0: the index to use is the one by version and center.
+                -- seq + 0: once there are statistics the planner would go in by the primary key, and read the whole stream.
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
                 WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated
                 UNION ALL
