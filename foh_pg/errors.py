@@ -24,3 +24,19 @@ class SchemaError(FohError):
 
 class IndexNotFound(FohError, LookupError):
     """There is no such index."""
+
+
+class BusyError(FohError):
+    """Another updater is at work on the index."""
+
+
+class FenceError(FohError):
+    """The index was changed by another updater meanwhile; nothing was written."""
+
+
+class SessionError(FohError):
+    """This connection cannot be used to update an index."""
+
+
+class BuildError(FohError):
+    """The index is not in the state that this step needs."""

@@ -336,6 +336,8 @@ def _read_row(row: int, item: Any) -> list[str]:
 
 def _read_name(row: int, name: Any) -> str:
     if isinstance(name, str):
+        if "\0" in name:
+            raise InputError(f"row {row} has the label {name!r}: a label cannot hold a NUL character")
         return str(name)
     if isinstance(name, (float, np.floating)) and float(name).is_integer():
         return str(int(name))

@@ -32,6 +32,8 @@ CREATE TABLE foh.index (
     -- The fence of every updater: UPDATE ... SET version = new WHERE version = old.
     version          bigint NOT NULL DEFAULT 1,
     status           text NOT NULL CHECK (status IN ('building', 'ready')),
+    -- Ids of centers are never used again, so the next one cannot be told from those there are.
+    next_center      int NOT NULL DEFAULT 1,
     created_at       timestamptz NOT NULL DEFAULT now(),
     CHECK ((labels IS NULL) = (labels_type IS NULL)),
     CHECK ((labels_from IS NULL) = (labels_key IS NULL))
@@ -52,6 +54,8 @@ CREATE TABLE foh.model (
     version    bigint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     trained    boolean NOT NULL DEFAULT false,
+    -- The version whose hash functions these are: a run that only merges rows makes a version, but no model.
+    learned    bigint NOT NULL DEFAULT 1,
     mean       @vector@.vector NOT NULL,
     -- A typical distance of a row from the mean: brings l2 and ip to the size of a cosine distance.
     scale      float8 NOT NULL DEFAULT 1,
@@ -59,7 +63,9 @@ CREATE TABLE foh.model (
     PRIMARY KEY (index, version)
 );
 
--- The learner's state, in pieces that any dump can carry.
+-- What an updater must remember, in pieces that any dump can carry: by the version that learned it the hash functions
+-- (served) and the state of the learner (learner); under version 0 what changes with every run (progress), and what a
+-- build needs to go on after it was interrupted (build).
 CREATE TABLE foh.model_state (
     index   int NOT NULL,
     version bigint NOT NULL,

@@ -86,9 +86,13 @@ class Database:
         parts = conninfo_to_dict(self.dsn(role))
         return {**os.environ, **{names[part]: str(parts[part]) for part in names if part in parts}}
 
-    def drop(self) -> None:
+    def disconnect(self) -> None:
         for connection in self._connections:
             connection.close()
+        self._connections.clear()
+
+    def drop(self) -> None:
+        self.disconnect()
         self.server.execute(
             sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self.name))
         )

@@ -1,1 +1,1 @@
-"""Programs that print the figures of the documentation."""
+"""Benchmarks: the figures of the documentation, on any data set, against rivals and what people use today."""

@@ -10,7 +10,24 @@ import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import check, create_index, drop_index, migrate, sql, status, version
+from foh_pg.cli import (
+    alter_index,
+    bench,
+    build,
+    check,
+    create_index,
+    demo,
+    drop_index,
+    grant,
+    migrate,
+    refresh,
+    repair,
+    search,
+    sql,
+    status,
+    update,
+    version,
+)
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
 
@@ -19,7 +36,8 @@ Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABAS
 
 Data goes to standard output, everything else to standard error.
 
-Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations.
+Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations;
+4 `update` skipped an index that another updater is at work on.
 """
 
 
@@ -46,10 +64,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.command("migrate")(migrate.migrate)
 app.command("create-index")(create_index.create_index)
+app.command("alter-index")(alter_index.alter_index)
 app.command("drop-index")(drop_index.drop_index)
+app.command("build")(build.build)
+app.command("rebuild")(build.rebuild)
+app.command("rollback")(build.rollback)
+app.command("update")(update.update)
+app.command("search")(search.search)
 app.command("status")(status.status)
 app.command("check")(check.check)
+app.command("refresh")(refresh.refresh)
+app.command("repair")(repair.repair)
+app.command("grant")(grant.grant)
 app.add_typer(sql.app, name="sql")
+app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)

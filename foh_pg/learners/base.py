@@ -16,7 +16,7 @@ import inspect
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -66,6 +66,8 @@ class Learner(ABC):
 
     name: ClassVar[str] = ""
     supervised: ClassVar[bool] = True
+    # Whether codes are signs of a linear function of the row, as an index stores it.
+    linear: ClassVar[bool] = True
     _parts: ClassVar[Mapping[str, type[Part]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
     _dtype: npt.DTypeLike = np.float64
 
@@ -262,8 +264,13 @@ class Learner(ABC):
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in names}
 
-    def state(self) -> State:
+    def state(self, without: Collection[str] = ()) -> State:
         """Give everything as a flat dict of plain arrays with a format version.
+
+        Parameters
+        ----------
+        without : names of attributes
+            Parts that the caller keeps elsewhere and hands back to `from_state`.
 
         Examples
         --------
@@ -282,6 +289,9 @@ class Learner(ABC):
                 plain[name] = value.item() if isinstance(value, np.generic) else value
         arrays["parameters"] = np.array(json.dumps(plain))
         learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        arrays["elsewhere"] = np.array(json.dumps(sorted(without)))
+        for name in without:
+            del learned[name]
         arrays["absent"] = np.array(json.dumps([name for name, value in learned.items() if value is None]))
         for name, value in learned.items():
             if value is not None:
@@ -296,8 +306,11 @@ class Learner(ABC):
         return {f"learned/{name}": np.asarray(value)}
 
     @classmethod
-    def from_state(cls, saved: Mapping[str, Any]) -> Self:
-        """Restore a learner, bit for bit: its next stage is the one the saved learner would have made."""
+    def from_state(cls, saved: Mapping[str, Any], **parts: Any) -> Self:
+        """Restore a learner, bit for bit: its next stage is the one the saved learner would have made.
+
+        `parts` are the attributes that the state was taken without.
+        """
         arrays = unseal(saved)
         try:
             found = registry.get(str(arrays.pop("learner")))
@@ -306,8 +319,12 @@ class Learner(ABC):
             parameters = json.loads(str(arrays.pop("parameters")))
             for key in [key for key in arrays if key.startswith("parameter/")]:
                 parameters[key.removeprefix("parameter/")] = arrays.pop(key)
+            elsewhere = json.loads(str(arrays.pop("elsewhere")))
+            if sorted(parts) != elsewhere:
+                raise StateError(f"the state was taken without {elsewhere}, it was given {sorted(parts)}")
             learner = found(**parameters)
             learner._unpack(arrays)
+            vars(learner).update(parts)
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the state does not fit this version of foh_pg: {error}") from error
         return learner

@@ -86,6 +86,8 @@ class FOH(FOHParameters):
         Kept existing rows: keys, label ids and codes, never vectors.
     eta_s_, eta_d_ : float
         The balance factors of the last stage.
+    rows_untrained_ : int
+        Rows that had labels, but none of the `max_labels` most frequent ones.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class FOH(FOHParameters):
     eta_s_: float | None
     eta_d_: float | None
     stages_: int
+    rows_untrained_: int
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class FOH(FOHParameters):
         self.label_counts_ = np.zeros(self.label_projection_.shape[1])
         self.multi_label_ = self.multi_label
         self.eta_s_ = self.eta_d_ = None
-        self.stages_ = 0
+        self.stages_ = self.rows_untrained_ = 0
         self._serve(self.stage_projection_)
 
     def _check_batch(self, keys: KeyArray) -> None:
@@ -148,7 +151,7 @@ class FOH(FOHParameters):
         columns = self._columns()
         if columns is not None:
             trains = np.flatnonzero(sets.renumber(columns).counts)
-            self.rows_skipped_ += len(rows) - len(trains)
+            self.rows_untrained_ += len(rows) - len(trains)
             rows, sets, keys = rows[trains], sets.take(trains), keys[trains]
         if len(rows) == 0:
             return
@@ -197,7 +200,9 @@ class FOH(FOHParameters):
         codes, changed = self._sweep(meeting, projected, columns)
         new = meeting.new_side(codes)
         if kept is not None:
-            self.reservoir_.codes[kept] = stage.packed(changed)[meeting.past_of_row]
+            moved = self.reservoir_.codes.copy()
+            moved[kept] = stage.packed(changed)[meeting.past_of_row]
+            self.reservoir_ = replace(self.reservoir_, codes=moved)
             meeting.past.codes = changed
         past = None if first else meeting.past
         self._set_label_projection(

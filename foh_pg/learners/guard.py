@@ -68,9 +68,7 @@ def compare_with_random(
     hot = sets.take(labelled).multi_hot(len(names))
     rows = rows[labelled]
     cut = len(rows) // 4
-    random = RandomHyperplanes(learner.bits, seed=seed).start(learner.dimensions_)
-    random.mean_ = learner.mean_
-    random._serve(random.projection_)
+    random = RandomHyperplanes.through(learner.mean_, learner.bits, seed)
     leaning = [[names.names[j] for j in sets.row(i)] for i in labelled[cut:]] if anchored else None
     stored = learner.encode(rows[cut:], leaning)
     learned = mean_average_precision(learner.encode(rows[:cut]), stored, hot[:cut], hot[cut:])

@@ -54,7 +54,8 @@ def similarity(
         common = ((common == a.counts[:, None]) & (common == b.counts)).astype(dtype)
     else:
         # A common label is worth the mean of 1/|A| and 1/|B|.
-        common *= ((1 / np.maximum(a.counts, 1))[:, None] + 1 / np.maximum(b.counts, 1)).astype(dtype) / 2
+        worth_a, worth_b = (0.5 / np.maximum(side.counts, 1).astype(dtype) for side in (a, b))
+        common *= worth_a[:, None] + worth_b
     return common
 
 

@@ -8,10 +8,11 @@ twice.
 from __future__ import annotations
 
 from foh_pg.pool.affected import Affected, find_affected, sample_members
-from foh_pg.pool.build import Pool, build
 from foh_pg.pool.centers import CenterChange, sample_centers, split_list, target_centers, too_long
 from foh_pg.pool.distance import Metric, blend_blocks, blend_rows
+from foh_pg.pool.filling import Pool, build
 from foh_pg.pool.homes import find_homes, find_neighbors, keep_nearest
+from foh_pg.pool.nearest import nearest_center
 
 __all__ = [
     "Affected",
@@ -25,6 +26,7 @@ __all__ = [
     "find_homes",
     "find_neighbors",
     "keep_nearest",
+    "nearest_center",
     "sample_centers",
     "sample_members",
     "split_list",

@@ -22,7 +22,7 @@ BEGIN
     END IF;
     EXECUTE format('GRANT SELECT (%s) ON %s TO %I', list, relation, owner);
     -- In force only where row-level security is, now or later.
-    IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = relation AND polname = 'foh') THEN
+    IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = relation AND polname = 'foh' AND polroles = ARRAY[(SELECT oid FROM pg_roles WHERE rolname = owner)]) THEN
         EXECUTE format('CREATE POLICY foh ON %s FOR SELECT TO %I USING (true)', relation, owner);
     END IF;
 END

@@ -14,6 +14,10 @@ BEGIN
                   HINT = 'Its columns: ' || (SELECT string_agg(quote_ident(x.attname), ', ' ORDER BY x.attnum) FROM pg_attribute x
                                              WHERE x.attrelid = relation AND x.attnum > 0 AND NOT x.attisdropped) || '.';
     END IF;
+    IF a.attgenerated = 'v' THEN
+        RAISE EXCEPTION 'foh: column % of % is a virtual generated column, which triggers do not see (argument %)',
+            quote_ident(a.attname), foh._qualified(relation), argument USING ERRCODE = 'feature_not_supported', HINT = 'Make it STORED.';
+    END IF;
     RETURN a;
 END
 $function$;

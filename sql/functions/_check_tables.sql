@@ -5,6 +5,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     r record;
+    dropped boolean := false;
 BEGIN
     FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
                     (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
@@ -13,6 +14,7 @@ BEGIN
             problem := 'a table of the index was dropped';
             detail := r.name;
             RETURN NEXT;
+            dropped := true;
             CONTINUE;
         END IF;
         IF foh._qualified(r.oid) <> r.name THEN
@@ -32,6 +34,9 @@ BEGIN
             WHERE o.polrelid = r.oid AND NOT o.polpermissive AND o.polcmd IN ('*', 'r') AND c.relrowsecurity
               AND (0 = ANY (o.polroles) OR EXISTS (SELECT FROM unnest(o.polroles) role WHERE pg_has_role(foh._owner(), role, 'USAGE')));
     END LOOP;
+    IF dropped THEN
+        RETURN;
+    END IF;
     RETURN QUERY
         SELECT 'a column has changed: run foh.refresh',
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'

@@ -1,6 +1,6 @@
 -- The condition, over row i of foh.index, that every column the index reads is where it was, of its type, and readable.
--- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ: names are then
--- asked of the cache as well, which is up to date. Every trigger call pays for this, so it counts its lookups.
+-- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ: the cache, which
+-- is up to date, is then asked as well for names, and whether the table was rewritten, as a change of type does. Every trigger call pays for this, so it counts its lookups.
 CREATE OR REPLACE FUNCTION foh._columns_intact(i foh.index) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -12,7 +12,8 @@ AS $function$
                            WHERE a.attrelid = i.%1$s AND a.attname = ANY (%5$L::name[]) AND (%6$s)
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
-                                  OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text))$$,
+                                  OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text
+                                     AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
                  string_agg(format('a.attname = %L AND a.atttypid = %L::regtype%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name, c.type,

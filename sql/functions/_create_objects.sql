@@ -31,6 +31,7 @@ BEGIN
         IF i.labels_from IS NOT NULL THEN
             EXECUTE foh._render('GRANT EXECUTE ON FUNCTION {capture_labels}() TO ', names) || quote_ident(caller);
         END IF;
+        PERFORM foh._grant_reading(i, caller, false);
     END IF;
     RETURN i;
 END

@@ -6,6 +6,7 @@ AS $function$
 DECLARE
     c pg_class;
     key_columns int2[];
+    immediate boolean;
     a pg_attribute;
     refusal text;
 BEGIN
@@ -14,11 +15,14 @@ BEGIN
     i.source_oid := c.oid;
     i.source_name := foh._qualified(c.oid);
 
-    SELECT x.indkey::int2[] INTO key_columns FROM pg_index x WHERE x.indrelid = c.oid AND x.indisprimary;
+    SELECT x.indkey::int2[], x.indimmediate INTO key_columns, immediate FROM pg_index x WHERE x.indrelid = c.oid AND x.indisprimary;
     IF key_columns IS NULL THEN
         refusal := 'has no primary key: add one, its value is what a search returns';
     ELSIF cardinality(key_columns) > 1 THEN
         refusal := 'has a primary key of several columns: an index needs a key of one column';
+    ELSIF NOT immediate THEN
+        -- Two transactions could hold one key at once, and the later entry of the stream need not be that of the later row.
+        refusal := 'has a primary key that is DEFERRABLE: an index needs one that is checked at once';
     END IF;
     IF refusal IS NOT NULL THEN
         RAISE EXCEPTION 'foh: table % %', i.source_name, refusal USING ERRCODE = 'invalid_table_definition';
@@ -27,6 +31,10 @@ BEGIN
     IF a.atttypid NOT IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype) THEN
         RAISE EXCEPTION 'foh: the primary key % of % is of type %; int, bigint, uuid, text and varchar can be keys',
             quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod) USING ERRCODE = 'datatype_mismatch';
+    END IF;
+    IF NOT coalesce((SELECT collisdeterministic FROM pg_collation WHERE oid = a.attcollation), true) THEN
+        RAISE EXCEPTION 'foh: the primary key % of % has a nondeterministic collation: keys that differ may be equal',
+            quote_ident(a.attname), i.source_name USING ERRCODE = 'datatype_mismatch';
     END IF;
     i.key := a.attname;
     i.key_attnum := a.attnum;

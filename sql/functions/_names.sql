@@ -15,10 +15,11 @@ DECLARE
         WHEN 'l2' THEN '(c.embedding OPERATOR(%1$s.<->) %2$s) / %3$s'
         ELSE '(c.embedding OPERATOR(%1$s.<#>) %2$s) / (%3$s * %3$s)' END;
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
-    score text := '%4$s::float8 OPERATOR(pg_catalog.*) ' || CASE i.distance
-        WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::float8)'
-        WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s'
-        ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s' END;
+    -- All of OPERATOR(...) bind alike, from left to right: hence the outer parentheses.
+    score text := '(%4$s::pg_catalog.float8 OPERATOR(pg_catalog.*) ' || CASE i.distance
+        WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
+        WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
+        ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s)' END;
     to_vector text;
     labels_of text;
     changed text;
@@ -29,7 +30,7 @@ BEGIN
         WHEN 'halfvec' THEN format('%s::%s.vector', raw, v)
         -- A cast of an array fails on NULL, NaN, infinity and what a real cannot hold: such a row is not indexed.
         ELSE format('CASE WHEN pg_catalog.array_ndims(%1$s) OPERATOR(pg_catalog.=) 1 AND pg_catalog.cardinality(%1$s) OPERATOR(pg_catalog.=) %2$s '
-                    'AND NOT EXISTS (SELECT FROM pg_catalog.unnest(%1$s) u WHERE u IS NULL OR NOT pg_catalog.abs(u) OPERATOR(pg_catalog.<) 3.4e38::float8) '
+                    'AND NOT EXISTS (SELECT FROM pg_catalog.unnest(%1$s) u WHERE u IS NULL OR NOT pg_catalog.abs(u) OPERATOR(pg_catalog.<) 3.4e38::pg_catalog.float8) '
                     'THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
     END;
     IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
@@ -62,6 +63,7 @@ BEGIN
         'source', i.source_name,
         'key', quote_ident(i.key),
         'key_type', i.key_type::text,
+        'key_collate', foh._collate(i.source, i.key),
         'embedding', quote_ident(i.embedding),
         'labels', coalesce(label, ''),
         'labels_from', coalesce(i.labels_from_name, ''),
@@ -75,10 +77,11 @@ BEGIN
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
         -- What a search must be sure of: that the names in it still mean the table and the columns of the index.
-        'source_intact', format('to_regclass(%L) = i.source::oid::regclass AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
-                                'AND (a.attname = %L AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
-                                'OR a.attname = %L AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
-                                i.source_name, i.key, i.embedding, i.embedding_typmod),
+        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
+                                'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
+                                'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
+                                i.source_name, i.key, i.key_type::text, i.embedding,
+                                CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE v || '.' || i.embedding_type END, i.embedding_typmod),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
@@ -91,10 +94,10 @@ BEGIN
         'query_center_distance', format(center_distance, v, 'q.unit', 'scale'),
         'explain_to_center', format(unit, v, 'query'),
         'explain_center_distance', format(center_distance, v, 'q.unit', 'q.scale'),
-        'hamming_score', format('e.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
-        'hamming_score_t', format('t.distance::float8 OPERATOR(pg_catalog./) %s::float8', i.bits),
+        'hamming_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
+        'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
-        'filtered_score', format(score, v, '$1', '$5::float8', i.options ->> 'blend'),
+        'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8', i.options ->> 'blend'),
         'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',

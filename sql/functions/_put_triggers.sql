@@ -1,4 +1,4 @@
--- Puts the triggers of an index on one of its tables, where they are missing. One statement trigger per event, since
+-- Puts the triggers of an index on one of its tables, where they are missing or disabled. One statement trigger per event, since
 -- transition tables allow no more; row triggers where partitions are written directly. Never with a column list: it
 -- would block ALTER COLUMN TYPE on the application's table.
 CREATE OR REPLACE FUNCTION foh._put_triggers(i foh.index, relation regclass, suffix text, per_row boolean) RETURNS void
@@ -22,8 +22,9 @@ BEGIN
             EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s EXECUTE FUNCTION foh.%I()',
                            t.name, t.event, relation, t.form, i.name || '_' || suffix);
         END IF;
-        IF i.options ->> 'triggers' = 'always' THEN
-            EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', relation, t.name);
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relation AND tgname = t.name
+                   AND tgenabled <> CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END::"char") THEN
+            EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', relation, CASE i.options ->> 'triggers' WHEN 'always' THEN 'ALWAYS' END, t.name);
         END IF;
     END LOOP;
 END

@@ -12,7 +12,11 @@ BEGIN
         labels_from_oid = new.labels_from_oid, labels_from_name = new.labels_from_name, labels_key = new.labels_key,
         labels_key_attnum = new.labels_key_attnum, options = new.options, row_triggers = new.row_triggers
     WHERE id = old.id;
-    PERFORM foh._define_functions(new);
+    IF new.key <> old.key THEN
+        PERFORM foh._rename_key(old, new);
+    ELSE
+        PERFORM foh._define_functions(new);
+    END IF;
     IF old.source_oid = new.source_oid
        AND (new.embedding_attnum, new.embedding_type, new.labels_attnum) IS DISTINCT FROM (old.embedding_attnum, old.embedding_type, old.labels_attnum) THEN
         EXECUTE foh._render('INSERT INTO {stream} (op, version, center) VALUES (''r'', 0, 0)', foh._names(new));

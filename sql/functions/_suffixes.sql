@@ -2,6 +2,32 @@
 CREATE OR REPLACE FUNCTION foh._suffixes() RETURNS text[]
 LANGUAGE sql IMMUTABLE
 AS $function$
-    SELECT regexp_split_to_array('projection,center,list,item,stream,place,record,intact,capture,capture_labels,check,result,
-              search,search_code,candidates,encode,explain,near,state,exact,hamming,check_code', ',\s*')
+    SELECT ARRAY[
+        'projection',
+        'center',
+        'list',
+        'sample',
+        'item',
+        'stream',
+        'place',
+        'record',
+        'intact',
+        'capture',
+        'capture_labels',
+        'check',
+        'repair',
+        'result',
+        'search',
+        'search_code',
+        'candidates',
+        'encode',
+        'explain',
+        'near',
+        'state',
+        'exact',
+        'hamming',
+        'check_code',
+        'hash_functions',
+        'describe'
+    ]
 $function$;

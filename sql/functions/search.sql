@@ -5,16 +5,16 @@ RETURNS TABLE (key text, distance int, score float8)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 AS $function$
 BEGIN
-    IF pg_catalog.to_regprocedure(pg_catalog.format('foh.%I(@vector@.vector, int, int, int, text, jsonb, bit)',
+    IF index IS NULL OR pg_catalog.to_regprocedure(pg_catalog.format('foh.%I(@vector@.vector, int, int, int, pg_catalog.text, pg_catalog.jsonb, bit)',
                                                     index OPERATOR(pg_catalog.||) '_search')) IS NULL THEN
         RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',
             HINT = 'SELECT name FROM foh.index_stat lists those there are.';
     END IF;
-    RETURN QUERY EXECUTE pg_catalog.format('SELECT (r).%I::text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6) r', VARIADIC
-            (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) OPERATOR(pg_catalog.||) (index OPERATOR(pg_catalog.||) '_search')::name
+    RETURN QUERY EXECUTE pg_catalog.format('SELECT (r).%I::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6) r', VARIADIC
+            (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) OPERATOR(pg_catalog.||) (index OPERATOR(pg_catalog.||) '_search')::pg_catalog.name
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
              JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid
-             WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::name))
+             WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name))
         USING query, k, probes, shortlist, filter, params;
 END
 $function$;

@@ -1,6 +1,7 @@
 -- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights.
+-- The score is that of the Hamming distance alone; both are null where the lists cannot answer.
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
-RETURNS TABLE ({key} {key_type}, {distance_name} int)
+RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1000 COST 10000
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -18,9 +19,9 @@ BEGIN
     IF near.fallback = 'the source has changed' THEN
         PERFORM foh._refuse_changed({name});
     ELSIF near.fallback IS NOT NULL THEN
-        RETURN QUERY SELECT s.{key}, NULL::int FROM {source} s WHERE s.{embedding} IS NOT NULL;
+        RETURN QUERY SELECT s.{key}, NULL::int, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance
+        RETURN QUERY SELECT e.key, e.distance, {hamming_score}
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
     END IF;

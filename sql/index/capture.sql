@@ -9,6 +9,7 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $body$
+#variable_conflict use_variable
 DECLARE
     intact boolean := {intact}(TG_RELID);
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');

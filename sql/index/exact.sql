@@ -3,6 +3,10 @@
 CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+-- A scan is what is meant here; the search that calls this has ruled it out for its lookups.
+SET enable_seqscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
 AS $body$
 BEGIN
     IF query IS NULL THEN

@@ -1,8 +1,9 @@
 -- The step of a search that reads our tables: the n keys nearest by Hamming distance in the lists and the stream rows
 -- of the nearest centers. Either the vector or its code is given. One row of arrays: one call, one snapshot.
+-- again: an earlier call with fewer probes did not find enough.
 -- The newest stream entry of a key wins over all others; entries of an older version are read wherever they are.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, INOUT code bit, probes int, n int, OUT keys {key_type}[], OUT distances int[],
-                                  OUT exhausted boolean, OUT scale float8, OUT fallback text)
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, INOUT code bit, probes int, n int, again boolean DEFAULT false,
+                                  OUT keys {key_type}[], OUT distances int[], OUT exhausted boolean, OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -38,6 +39,10 @@ BEGIN
                          {zeros});
     END IF;
     IF fallback IS NOT NULL THEN
+        RETURN;
+    ELSIF again AND 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
+        -- A third of the lists, with a lookup for each entry: to read the source is cheaper.
+        exhausted := true;
         RETURN;
     ELSIF vector IS NULL THEN
         centers := ARRAY(SELECT c.center FROM {center} c ORDER BY c.code OPERATOR({vector}.<~>) code LIMIT probes);

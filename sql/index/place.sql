@@ -22,7 +22,7 @@ AS $body$
                        (SELECT {vector}.sum(d.projection)::real[] FROM foh.label d
                         WHERE d.index = {id} AND d.name = ANY (v.labels) AND d.projection IS NOT NULL) AS anchor
                 FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels
-                      FROM {source} s WHERE s.{key} = ANY ($1) OFFSET 0) v
+                      FROM {source} s WHERE s.{key} = ANY ($1{key_collate}) OFFSET 0) v
                 OFFSET 0) l,
                 (SELECT o.mean, o.scale FROM foh.model o
                  WHERE o.index = {id} AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})) m

@@ -16,17 +16,24 @@ SET jit = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    near record;
+    near pg_catalog.record;
     reach int := coalesce(probes, {probes});
     ranked int := coalesce(shortlist, {shortlist});
-    wanted int := greatest(k, ranked);
+    wanted int := least(greatest(k, ranked), 10000000);
+    more bigint;
     keys {key_type}[];
     distances int[];
-    scores float8[];
+    scores pg_catalog.float8[];
 BEGIN
     IF (query IS NULL AND code IS NULL) OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
        OR k OPERATOR(pg_catalog.<) 1 OR reach OPERATOR(pg_catalog.<) 1 OR ranked OPERATOR(pg_catalog.<) 0 THEN
         PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
+    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) {bits} THEN
+        PERFORM {check_code}(code, NULL);
+    END IF;
+    near := {near}(query, code, reach, wanted);
+    IF near.fallback OPERATOR(pg_catalog.=) 'the source has changed' THEN
+        PERFORM foh._refuse_changed({name});
     END IF;
     IF filter IS NOT NULL THEN
         -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
@@ -34,9 +41,7 @@ BEGIN
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
     END IF;
-    LOOP
-        near := {near}(query, code, reach, wanted);
-        EXIT WHEN near.fallback IS NOT NULL;
+    WHILE near.fallback IS NULL LOOP
         IF filter IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
@@ -66,14 +71,14 @@ BEGIN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
-        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists.
+        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists. So read as many more as the
+        -- share that passed asks for.
         EXIT WHEN near.exhausted;
-        reach := least(reach::bigint OPERATOR(pg_catalog.*) 4, 1000000);
-        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) 4, 10000000);
+        more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
+        reach := least(reach::bigint OPERATOR(pg_catalog.*) more, 10000000);
+        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) more, 10000000);
+        near := {near}(query, code, reach, wanted, true);
     END LOOP;
-    IF near.fallback OPERATOR(pg_catalog.=) 'the source has changed' THEN
-        PERFORM foh._refuse_changed({name});
-    END IF;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, near.code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $body$;

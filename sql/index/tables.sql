@@ -30,6 +30,17 @@ CREATE TABLE {list} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
 -- Codes do not compress; reading them must not try.
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN codes SET STORAGE EXTERNAL;
+-- What only the updater asks of a center: the row it was made of, its priority in the sample of the stream that centers
+-- are, the length at which splitting its list was tried in vain, and a few members with their codes as stored, by which
+-- it sees how stale the list is without reading it.
+CREATE TABLE {sample} (
+    center   int PRIMARY KEY,
+    key      {key_type} NOT NULL,
+    priority float8 NOT NULL,
+    tried    int NOT NULL DEFAULT 0,
+    ids      {key_type}[] NOT NULL,
+    codes    bit({bits})[] NOT NULL
+) WITH (fillfactor = 80);
 -- The way from a deleted or updated key to the lists that hold it.
 CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,

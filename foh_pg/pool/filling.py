@@ -13,9 +13,6 @@ from foh_pg.pool.centers import FROM_SPLIT, sample_centers, split_list, target_c
 from foh_pg.pool.distance import Metric, Rows
 from foh_pg.pool.homes import Positions, find_homes
 
-# A list this many times as long as the mean one is split.
-LONG_LIST = 4.0
-
 
 class Pool(NamedTuple):
     """Centers and homes.
@@ -43,6 +40,7 @@ def build(
     bits: int,
     probes: int = 10,
     centers: int | None = None,
+    longest: float = 4.0,
     metric: Metric = "cosine",
     blend: float = 1.0,
 ) -> Pool:
@@ -54,6 +52,8 @@ def build(
         How many lists a query will read.
     centers : int, optional
         How many centers; without it about sqrt(probes * rows).
+    longest : float
+        A list that is longer than this many times the mean is split.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def build(
         return found[:, 0]
 
     home = homes(chosen)
-    limit = LONG_LIST * len(codes) / len(chosen)
+    limit = longest * len(codes) / len(chosen)
     added = []
     for long in too_long(np.bincount(home, minlength=len(chosen)), limit):
         members, center = np.flatnonzero(home == long), chosen[long : long + 1]

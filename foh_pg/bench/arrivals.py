@@ -1,0 +1,129 @@
+"""Rows that arrive in order in a real table, and how good searches are meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
+
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.search import table
+from foh_pg.errors import InputError
+
+Places = npt.NDArray[np.int64]
+RANKS = 100
+
+CREATE = """
+SELECT foh.create_index(%(name)s, %(source)s::regclass, 'embedding', 'labels', bits => %(bits)s,
+                        options => %(options)s)
+"""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The rows of a data set in the order of the file, without those that only ask.
+
+    Attributes
+    ----------
+    rows : table.Rows
+        Base and queries; a row's key in the table is its place in the base.
+    ask : str
+        `random`: the queries were drawn once from everywhere; `next`: rows that arrive next ask, before they
+        are in the table, which shows how a model does on what is new.
+    """
+
+    rows: table.Rows
+    ask: str
+
+    @classmethod
+    def of(cls, data: Dataset, rows: int | None, queries: int, ask: str, seed: int) -> Arrivals:
+        if ask not in ("random", "next"):
+            raise InputError(f"ask is {ask!r}, it must be random or next")
+        if ask == "random":
+            return cls(table.draw(data, queries, rows, seed), ask)
+        chosen = np.random.default_rng(seed).integers(0, 1 << 62, queries)
+        return cls(table.Rows(data, np.arange(min(len(data.X), rows or len(data.X))), chosen), ask)
+
+    def __len__(self) -> int:
+        return len(self.rows.base)
+
+    def asking(self, arrived: int, batch: int) -> table.Rows:
+        """The base with the queries of this moment."""
+        if self.ask == "random":
+            return self.rows
+        coming = self.rows.base[arrived : arrived + batch]
+        if len(coming) == 0:
+            coming = self.rows.base[-batch:]
+        chosen = coming[np.unique(self.rows.queries % len(coming))]
+        return table.Rows(self.rows.data, self.rows.base, chosen)
+
+
+def create_table(connection: psycopg.Connection[Any], dimensions: int, name: str = "items") -> None:
+    connection.execute(
+        sql.SQL(
+            "CREATE TABLE {} (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
+        ).format(sql.Identifier(name), sql.Literal(dimensions))
+    )
+
+
+def create_index(
+    connection: psycopg.Connection[Any], name: str, bits: int, source: str = "items", **options: Any
+) -> None:
+    values = {"name": name, "source": source, "bits": bits, "options": Jsonb(options)}
+    connection.execute(CREATE, values)
+
+
+def quality(connection: psycopg.Connection[Any], index: str, rows: table.Rows) -> dict[str, float]:
+    """P@100 and mAP@100 by label, found by the SQL search with its default options."""
+    statement = sql.SQL("SELECT r.id FROM {}(%b, {}) r").format(
+        sql.Identifier("foh", f"{index}_search"), sql.Literal(RANKS)
+    )
+    with connection.cursor(binary=True) as cursor:
+        found = [
+            np.array([row[0] for row in cursor.execute(statement, (query,), prepare=True)], dtype=np.int64)
+            for query in rows.data.X[rows.queries]
+        ]
+    return judge(rows, found)
+
+
+def exact_quality(rows: table.Rows, arrived: int) -> dict[str, float]:
+    """The same by exact cosine over the rows that have arrived."""
+    present = table.Rows(rows.data, rows.base[:arrived], rows.queries)
+    return judge(present, list(present.nearest(min(RANKS, arrived - 1))))
+
+
+def judge(rows: table.Rows, found: list[Places]) -> dict[str, float]:
+    precisions, averages = [], []
+    for query, keys in enumerate(found):
+        hits = rows.relevant(query, keys)
+        precisions.append(hits.sum() / RANKS)
+        if hits.any():
+            averages.append(float((hits.cumsum() / np.arange(1, len(hits) + 1))[hits].mean()))
+    return {
+        "precision": round(float(np.mean(precisions)), 5),
+        "map": round(float(np.sum(averages) / len(found)), 5),
+    }
+
+
+def clone(dsn: str, name: str) -> str:
+    """Copy the whole database, so that a trial does not change the one that is measured."""
+    source = conninfo_to_dict(dsn)["dbname"]
+    with psycopg.connect(make_conninfo(dsn, dbname="template1"), autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
+                sql.Identifier(name), sql.Identifier(str(source))
+            )
+        )
+    return make_conninfo(dsn, dbname=name)
+
+
+def drop_clone(dsn: str) -> None:
+    name = conninfo_to_dict(dsn)["dbname"]
+    with psycopg.connect(make_conninfo(dsn, dbname="template1"), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(str(name))))

@@ -1,0 +1,109 @@
+"""Backend CPU and wall time of statements, interleaved, and how good their answers are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from foh_pg.bench.search.contenders import Contender, Form
+from foh_pg.bench.search.table import Rows
+
+# Queries that one form answers before the next has its turn: few, so that all see the same machine.
+BLOCK = 10
+
+Record = dict[str, Any]
+
+
+class Backend:
+    """A connection whose server process can be asked for the CPU it has used."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor(binary=True)
+        self._usage = Path(f"/proc/{connection.info.backend_pid}/schedstat")
+        self.measures_cpu = self._usage.exists()
+
+    def cpu(self) -> float:
+        """Seconds on a CPU so far; wall time where the system does not tell."""
+        if not self.measures_cpu:
+            return time.perf_counter()
+        return int(self._usage.read_text().split()[0]) / 1e9
+
+    def ask(self, form: Form, query: npt.NDArray[np.float32]) -> list[int]:
+        found = self.cursor.execute(form.statement, (query,), prepare=True).fetchall()
+        return [row[0] for row in found]
+
+    def prepare(self, form: Form) -> None:
+        for name, value in form.settings.items():
+            self.connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
+
+
+def interleave(
+    backend: Backend,
+    forms: Sequence[tuple[str, Form]],
+    queries: npt.NDArray[np.float32],
+    judge: Callable[[int, list[int], int], dict[str, float]],
+) -> Iterator[Record]:
+    """Ask every query of every form, block by block, and give one record per form."""
+    times: dict[int, list[tuple[float, float]]] = {n: [] for n in range(len(forms))}
+    quality: dict[int, list[dict[str, float]]] = {n: [] for n in range(len(forms))}
+    for _, form in forms:
+        backend.prepare(form)
+        # The server plans a prepared statement anew five times.
+        for query in queries[:7]:
+            backend.ask(form, query)
+    for start in range(0, len(queries), BLOCK):
+        block = queries[start : start + BLOCK]
+        for n, (_, form) in enumerate(forms):
+            backend.prepare(form)
+            cpu, wall = backend.cpu(), time.perf_counter()
+            answers = [backend.ask(form, query) for query in block]
+            times[n].append(((backend.cpu() - cpu) / len(block), (time.perf_counter() - wall) / len(block)))
+            quality[n] += [judge(start + i, answer, form.k) for i, answer in enumerate(answers)]
+    for n, (title, form) in enumerate(forms):
+        cpu_ms, wall_ms = (1000 * np.array(column) for column in zip(*times[n], strict=True))
+        measures = {name: float(np.mean([q[name] for q in quality[n]])) for name in quality[n][0]}
+        yield {
+            "contender": title,
+            "form": form.name,
+            "k": form.k,
+            "cpu_ms": float(np.mean(cpu_ms)),
+            "cpu_ms_blocks": cpu_ms.round(4).tolist(),
+            "wall_ms": float(np.mean(wall_ms)),
+            **measures,
+        }
+
+
+def judge_by(rows: Rows, nearest: npt.NDArray[np.int64]) -> Callable[[int, list[int], int], dict[str, float]]:
+    """Precision by label among the k asked for, recall of the exact nearest, the share of rows that came."""
+
+    def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
+        keys = np.array(answer, dtype=np.int64)
+        hits = rows.relevant(query, keys) if len(keys) else np.zeros(0, dtype=bool)
+        exact = nearest[query, : min(k, nearest.shape[1])]
+        ranks = np.arange(1, len(hits) + 1)
+        average = float((hits.cumsum() / ranks)[hits].mean()) if hits.any() else 0.0
+        return {
+            "precision": float(hits.sum()) / k,
+            "average_precision": average,
+            "recall": float(np.isin(exact, keys).mean()),
+            "returned": len(keys) / k,
+        }
+
+    return judge
+
+
+def built(dsn: str, connection: psycopg.Connection[Any], contender: Contender, rows: Rows) -> Record:
+    """Build one contender: seconds and bytes."""
+    start = time.perf_counter()
+    contender.build(dsn, connection, rows)
+    seconds = time.perf_counter() - start
+    found = connection.execute(contender.size).fetchone()
+    assert found is not None
+    return {"contender": contender.name, "build_seconds": seconds, "bytes": int(found[0])}

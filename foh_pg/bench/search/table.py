@@ -1,0 +1,124 @@
+"""The tables that the contenders search: loaded once, in binary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg import sql
+
+from foh_pg.bench.data import Dataset
+from foh_pg.database.copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
+from foh_pg.database.migrations import migrate
+from foh_pg.embedded import EmbeddedServer
+
+# Room for the rows and for one graph; a machine that serves searches has more.
+SETTINGS = {
+    "shared_buffers": "512MB",
+    "maintenance_work_mem": "1GB",
+    "max_wal_size": "4GB",
+    "synchronous_commit": "off",
+    "jit": "off",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A base in the database, and queries that are not in it."""
+
+    data: Dataset
+    base: npt.NDArray[np.int64]
+    queries: npt.NDArray[np.int64]
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.data.X.shape[1])
+
+    def relevant(self, query: int, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which rows of the base share a label with a query; both by their place."""
+        wanted = self.data.sets.take(self.queries[query : query + 1]).ids
+        found = self.data.sets.take(self.base[keys])
+        hits = np.isin(found.ids, wanted)
+        owner = np.repeat(np.arange(len(keys)), found.counts)
+        return np.bincount(owner, weights=hits, minlength=len(keys)) > 0
+
+    def nearest(self, k: int) -> npt.NDArray[np.int64]:
+        """The exact nearest rows of each query by cosine, by their place in the base."""
+        base = unit(self.data.X[self.base])
+        found = np.empty((len(self.queries), k), dtype=np.int64)
+        for start in range(0, len(self.queries), 200):
+            part = unit(self.data.X[self.queries[start : start + 200]]) @ base.T
+            best = np.argpartition(-part, k, axis=1)[:, :k]
+            order = np.argsort(-np.take_along_axis(part, best, axis=1), axis=1)
+            found[start : start + 200] = np.take_along_axis(best, order, axis=1)
+        return found
+
+
+def unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Bring rows to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = rows / np.where(lengths > 0, lengths, np.float32(1))
+    return scaled
+
+
+def draw(data: Dataset, queries: int, rows: int | None, seed: int) -> Rows:
+    """Draw queries at random; the other rows are the base, in the order of the file."""
+    order = np.random.default_rng(seed).permutation(len(data.X))[: rows and rows + queries]
+    return Rows(data, np.sort(order[queries:]), order[:queries])
+
+
+@contextmanager
+def database(version: int = 18, settings: dict[str, str] | None = None) -> Iterator[str]:
+    """A server of the benchmark's own with pgvector and our schema; gives its connection string."""
+    with (
+        TemporaryDirectory(prefix="foh-bench-", ignore_cleanup_errors=True) as directory,
+        EmbeddedServer(Path(directory) / "data", version, {**SETTINGS, **(settings or {})}) as server,
+    ):
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            migrate(connection)
+        yield server.dsn()
+
+
+def open_connection(dsn: str) -> psycopg.Connection[Any]:
+    """A connection that speaks vectors."""
+    connection = psycopg.connect(dsn, autocommit=True)
+    register_vector(connection)
+    return connection
+
+
+def load(connection: psycopg.Connection[Any], rows: Rows) -> None:
+    """Put the base into table items: id is its place, tenant a number below 100."""
+    connection.execute(
+        sql.SQL(
+            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
+        ).format(sql.Literal(rows.dimensions))
+    )
+    insert(connection, rows, np.arange(len(rows.base)))
+    connection.execute("VACUUM ANALYZE items")
+
+
+def insert(
+    connection: psycopg.Connection[Any], rows: Rows, places: npt.NDArray[np.int64], shift: int = 0
+) -> None:
+    """Put rows of the base into table items under their places, moved by `shift`."""
+    columns = (INT8, Vector(rows.dimensions), Array(TEXT), INT4)
+    names = np.array(rows.data.label_names, dtype=object)
+    for part in np.array_split(places, max(1, len(places) // 20_000)):
+        sets = rows.data.sets.take(rows.base[part])
+        bounds = np.concatenate([[0], np.cumsum(sets.counts)]).astype(np.int64)
+        values = (
+            part + shift,
+            rows.data.X[rows.base[part]],
+            Ragged(names[sets.ids], bounds),
+            ((part * 7919) % 100).astype(np.int32),
+        )
+        copy_in(connection, sql.Identifier("items"), ("id", "embedding", "labels", "tenant"), columns, values)

@@ -1,0 +1,92 @@
+"""The tables of the search benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from foh_pg.bench.summary import Record, Report, Table
+
+TIMES = (
+    "CPU is that of the server's process for one query, wall is seen by the client; both are means over all "
+    "queries, asked in turn by all. P is precision by label, recall counts the exact nearest by cosine."
+)
+
+
+def tables(report: Report) -> list[Table]:
+    """One table per experiment that was run."""
+    made = [builds(report), searches(report, 10), searches(report, 100)]
+    made += [extra(report, *arguments) for arguments in EXTRAS]
+    return [table for table in made if table.rows]
+
+
+def builds(report: Report) -> Table:
+    """Size and time to build."""
+    records = report.select("build")
+    graph = next((r["bytes"] for r in records if r["contender"] == "pgvector HNSW"), None)
+    rows = [
+        [
+            r["contender"],
+            f"{r['bytes'] / 1e6:.1f}",
+            f"1/{graph / r['bytes']:.0f}" if graph and 0 < r["bytes"] < graph else "",
+            f"{r['build_seconds']:.1f}",
+        ]
+        for r in records
+    ]
+    note = "All tables and indexes of an index of ours; the index alone for pgvector."
+    return Table("Size and time to build", note, ["", "MB", "of HNSW", "seconds"], rows)
+
+
+def searches(report: Report, k: int) -> Table:
+    """CPU, wall and quality of every form with this k."""
+    records = [r for r in report.select("search") if r["k"] == k]
+    plain = "ef_search 40" if k == 10 else "ef_search 100"
+    base = _blocks(records, "pgvector HNSW", plain)
+    rows = [_line(r, f"{r['contender']}, {r['form']}", base) for r in records]
+    columns = ["", "CPU ms", "of HNSW", "wall ms", f"P@{k}", "AP", "recall", "rows"]
+    return Table(f"The first {k}", f"{TIMES} HNSW is at {plain}.", columns, rows)
+
+
+# experiment, title, what each row is told apart by
+EXTRAS: tuple[tuple[str, str, str | None], ...] = (
+    ("filter", "Among some of the rows, the first 10", "keeps"),
+    ("policy", "Under row-level security with 100 tenants, the first 10", "keeps"),
+    ("stream", "While rows wait in the stream, the first 10", "stream_rows"),
+    ("wide", "4096 dimensions, 128 bits, the first 10", None),
+)
+
+
+def extra(report: Report, experiment: str, title: str, apart: str | None) -> Table:
+    """One of the further experiments; compared with HNSW in the same group, where it is there."""
+    rows = []
+    records = report.select(experiment)
+    for value in dict.fromkeys(r.get(apart or "") for r in records):
+        group = [r for r in records if r.get(apart or "") == value]
+        base = _blocks(group, "pgvector HNSW", None)
+        for r in group:
+            name = f"{r['contender']}, {r['form']}"
+            rows.append(_line(r, name if apart is None else f"{value}: {name}", base))
+    columns = ["", "CPU ms", "of HNSW", "wall ms", "P@10", "AP", "recall", "rows"]
+    return Table(title, "", columns, rows)
+
+
+def _blocks(records: Sequence[Record], contender: str, form: str | None) -> Any:
+    for r in records:
+        if r["contender"] == contender and form in (None, r["form"]):
+            return np.array(r["cpu_ms_blocks"])
+    return None
+
+
+def _line(r: Record, name: str, base: Any) -> list[str]:
+    ratio = "" if base is None else f"{np.sum(r['cpu_ms_blocks']) / np.sum(base):.2f}"
+    measures = (r["precision"], r["average_precision"], r["recall"])
+    return [
+        name,
+        f"{r['cpu_ms']:.2f}",
+        ratio,
+        f"{r['wall_ms']:.2f}",
+        *(f"{m:.3f}" for m in measures),
+        f"{r['returned']:.0%}",
+    ]

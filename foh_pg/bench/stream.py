@@ -1,0 +1,173 @@
+"""Rows that stream into a real table: quality over time, what each run costs, and what the others cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg.types.json import Jsonb
+
+from foh_pg import updater
+from foh_pg.bench import arrivals
+from foh_pg.bench.arrivals import Arrivals
+from foh_pg.bench.costs import measured
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.search import table
+from foh_pg.bench.summary import Record
+from foh_pg.errors import InputError
+
+Say = Callable[[str], None]
+
+# As many new rows make a stage as the option allows: none ever comes.
+NEVER = 10_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure.
+
+    Attributes
+    ----------
+    rows : int, optional
+        How many rows arrive; all that the data set has unless given.
+    batch, bits : int
+        Rows between two runs; length of a code.
+    forget : float
+        The option of the index.
+    start : int
+        Rows that are there, and built, before the stream begins.
+    freeze : int, optional
+        Rows after which one of the two models learns no more; None: `start`, else a sixth of all.
+    queries : int
+        How many rows ask.
+    ask : str
+        `random` or `next`: see `Arrivals`.
+    checkpoints : int
+        How often the stream is compared with `--full` and with a model trained afresh.
+    """
+
+    rows: int | None = None
+    batch: int = 2000
+    bits: int = 64
+    forget: float = 1.0
+    start: int = 0
+    freeze: int | None = None
+    queries: int = 500
+    ask: str = "random"
+    checkpoints: int = 3
+    seed: int = 0
+    version: int = 18
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+    """Measure on a server of its own; one record per index and run, and some at the checkpoints."""
+    rows = Arrivals.of(data, settings.rows, settings.queries, settings.ask, settings.seed)
+    if not 0 <= settings.start < len(rows):
+        raise InputError(f"start is {settings.start}, the stream has {len(rows)} rows: leave some to arrive")
+    with table.database(settings.version) as dsn:
+        yield from Stream(dsn, rows, settings, say).run()
+
+
+@dataclass
+class Stream:
+    """The stream under way."""
+
+    dsn: str
+    arriving: Arrivals
+    settings: Settings
+    say: Say
+    arrived: int = 0
+
+    def run(self) -> Iterator[Record]:
+        self._prepare()
+        total, size = len(self.arriving), self.settings.batch
+        stops = list(range(self.settings.start + size, total, size)) + [total]
+        compared = {
+            stops[i] for i in np.linspace(0, len(stops) - 1, self.settings.checkpoints + 1)[1:].astype(int)
+        }
+        freeze = self.settings.freeze or self.settings.start or total // 6
+        frozen = False
+        for number, stop in enumerate(stops, start=1):
+            if not frozen and self.arrived >= freeze:
+                self._freeze()
+                frozen = True
+            self.say(f"batch {number} of {len(stops)}: {stop} rows")
+            yield from self._batch(number, stop, frozen)
+            if stop in compared:
+                yield from self._compare(number)
+
+    def _prepare(self) -> None:
+        rows, start = self.arriving.rows, self.settings.start
+        with table.open_connection(self.dsn) as connection:
+            arrivals.create_table(connection, rows.dimensions)
+            if start:
+                self.say(f"loading {start} rows")
+                table.insert(connection, rows, np.arange(start))
+                connection.execute("VACUUM ANALYZE items")
+            for name in ("online", "frozen"):
+                options = {"forget": self.settings.forget, "learn_rows": self.settings.batch}
+                arrivals.create_index(connection, name, self.settings.bits, **options)
+                if start:
+                    self.say(f"building {name}")
+                    updater.build(self.dsn, name)
+        self.arrived = start
+
+    def _freeze(self) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("SELECT foh.alter_index('frozen', %s)", [Jsonb({"learn_rows": NEVER})])
+
+    def _batch(self, number: int, stop: int, frozen: bool) -> Iterator[Record]:
+        with table.open_connection(self.dsn) as connection:
+            table.insert(connection, self.arriving.rows, np.arange(self.arrived, stop))
+            self.arrived = stop
+            asking = self.arriving.asking(stop, self.settings.batch)
+            for name in ("online", "frozen"):
+                record = {
+                    "experiment": "batch",
+                    "batch": number,
+                    "model": name,
+                    "rows": stop,
+                    "frozen": frozen,
+                }
+                record.update(timed(connection, lambda c, name=name: updater.update(c, name), stop))  # type: ignore[misc]
+                yield {**record, **arrivals.quality(connection, name, asking)}
+
+    def _compare(self, number: int) -> Iterator[Record]:
+        """What encoding everything again, and training afresh, would give now: in copies of the database."""
+        asking = self.arriving.asking(self.arrived, self.settings.batch)
+        base: Record = {"experiment": "compared", "batch": number, "rows": self.arrived}
+        yield {**base, "model": "exact cosine", **arrivals.exact_quality(asking, self.arrived)}
+        ways: list[tuple[str, Callable[[Any], updater.Run]]] = [
+            ("online, --full", lambda connection: updater.update(connection, "online", full=True)),
+            ("trained afresh", lambda connection: updater.rebuild(connection, "online")),
+        ]
+        for name, work in ways:
+            self.say(f"{self.arrived} rows: {name}")
+            copy = arrivals.clone(self.dsn, "trial")
+            try:
+                with table.open_connection(copy) as connection:
+                    record = {**base, "model": name, **timed(connection, work, self.arrived)}
+                    yield {**record, **arrivals.quality(connection, "online", asking)}
+            finally:
+                arrivals.drop_clone(copy)
+
+
+def timed(connection: psycopg.Connection[Any], work: Callable[[Any], updater.Run], rows: int) -> Record:
+    """Let an updater work, and say what it did and what it cost."""
+    with measured(connection.info.backend_pid) as cost:
+        run = work(connection)
+    return {
+        "lists": run.lists,
+        "rows_encoded": run.rows_encoded,
+        "share_encoded": round(run.rows_encoded / rows, 5),
+        "stale": run.stale,
+        "refused": bool(run.metrics.get("refused")),
+        "phases": {name: round(seconds, 4) for name, seconds in run.phases.items()},
+        **cost.as_dict(),
+    }

@@ -1,0 +1,169 @@
+"""The tables of the benchmarks of updating."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from foh_pg.bench.summary import Record, Report, Table
+
+SECONDS = (
+    "CPU is that of the updater and of its process in the server. Phases in seconds by the clock, the longest "
+    "first."
+)
+PHASES_SHOWN = 5
+
+
+def tables(report: Report) -> list[Table]:
+    """One table per experiment that was run."""
+    makers = (batches, comparisons, growth, builds, concurrency)
+    return [table for table in (make(report) for make in makers) if table.rows]
+
+
+def batches(report: Report) -> Table:
+    """Quality and cost after each batch."""
+    rows = [
+        [
+            f"{r['model']} {r['rows']}",
+            f"{r['precision']:.4f}",
+            f"{r['map']:.4f}",
+            f"{r['share_encoded']:.1%}",
+            "-" if r["stale"] is None else f"{r['stale']:.2%}",
+            f"{r['wall']:.2f}",
+            f"{r['cpu']:.2f}",
+            longest(r["phases"]),
+        ]
+        for r in sorted(report.select("batch"), key=lambda r: (r["model"] != "online", r["rows"]))
+    ]
+    columns = ["rows", "P@100", "mAP@100", "encoded", "stale", "wall s", "CPU s", "phases"]
+    return Table("After each batch", SECONDS, columns, rows)
+
+
+def comparisons(report: Report) -> Table:
+    """What encoding everything again, and training afresh, would have given."""
+    rows = []
+    for r in report.select("compared"):
+        online = next(b for b in report.select("batch") if (b["rows"], b["model"]) == (r["rows"], "online"))
+        cpu = r.get("cpu")
+        rows.append(
+            [
+                f"{r['rows']}: {r['model']}",
+                f"{r['precision']:.4f}",
+                f"{r['map']:.4f}",
+                f"{r['map'] - online['map']:+.4f}",
+                "" if cpu is None else f"{r['wall']:.2f}",
+                "" if cpu is None else f"{cpu:.2f}",
+                "" if cpu is None else f"{cpu / recent_cpu(report, r['rows']):.1f}",
+            ]
+        )
+    note = "Against online: mAP less that of the online index; CPU over that of a run, mean of the last ten."
+    columns = ["", "P@100", "mAP@100", "against online", "wall s", "CPU s", "times a run"]
+    return Table("Against encoding everything again and training afresh", note, columns, rows)
+
+
+def recent_cpu(report: Report, rows: int) -> float:
+    """What a run of the online index costs about here."""
+    runs = [r["cpu"] for r in report.select("batch") if r["model"] == "online" and r["rows"] <= rows][-10:]
+    return float(sum(runs) / len(runs))
+
+
+def growth(report: Report) -> Table:
+    """The same run at two sizes of the table."""
+    records = report.select("growth")
+    rows = [
+        [
+            f"{r['what']} at {r['size']}",
+            f"{r['wall']:.2f}",
+            f"{r['cpu']:.2f}",
+            f"{r['own_cpu']:.2f}",
+            f"{r['server_cpu']:.2f}",
+            f"{r['rows_encoded']:.0f}",
+            longest(r["phases"]),
+        ]
+        for r in records
+    ]
+    for r in report.select("growth ratio"):
+        rows.append([r["what"], f"{r['wall']:.2f}", f"{r['cpu']:.2f}", "", "", "", ratios(r["phases"])])
+    note = f"Medians over the runs, which took turns. {SECONDS}"
+    columns = ["", "wall s", "CPU s", "updater", "server", "rows encoded", "phases"]
+    return Table("A run at two sizes of the table", note, columns, rows)
+
+
+def builds(report: Report) -> Table:
+    """A build of the whole table."""
+    rows = [
+        [
+            f"{r['name']}, {r['rows']} x {r['dimensions']}",
+            f"{r['wall']:.1f}",
+            f"{r['cpu']:.1f}",
+            f"{r['peak_mb']:.0f}" if r.get("peak_mb") else "",
+            f"{r['bytes'] / 1e6:.0f}",
+        ]
+        for r in report.select("build")
+    ]
+    note = "CPU of the client and of all processes of the server; peak memory of the client."
+    return Table("Build of a full table", note, ["", "wall s", "CPU s", "peak MB", "size MB"], rows)
+
+
+def concurrency(report: Report) -> Table:
+    """What the application sees while an update runs."""
+    rows = [
+        [
+            f"{r['work']}, {r['when']}",
+            f"{r['per_second']:.0f}",
+            f"{r['median_ms']:.2f}",
+            f"{r['p99_ms']:.2f}",
+            f"{r['longest_ms']:.1f}",
+            str(r["errors"]),
+        ]
+        for r in report.select("concurrent")
+    ]
+    columns = ["", "per second", "median ms", "p99 ms", "longest ms", "errors"]
+    note = "One connection inserts single rows, another searches the first 10, each as fast as it can."
+    return Table("The application during an update", note, columns, rows)
+
+
+def longest(phases: dict[str, float]) -> str:
+    ordered = sorted(phases.items(), key=lambda phase: -phase[1])[:PHASES_SHOWN]
+    return ", ".join(f"{name} {seconds:.2f}" for name, seconds in ordered)
+
+
+def ratios(phases: dict[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(phases.items()))
+
+
+def print_tables(report: Report, console: Console) -> None:
+    for table in tables(report):
+        made = RichTable(
+            title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False
+        )
+        for i, column in enumerate(table.columns):
+            words = i == 0 or column == "phases"
+            made.add_column(column, justify="left" if words else "right", no_wrap=not words)
+        for row in table.rows:
+            made.add_row(*row)
+        console.print(made)
+        console.print(Text(table.note, style="dim"))
+        console.print()
+    console.print(Text(origin(report), style="dim"))
+
+
+def origin(report: Report) -> str:
+    """One line on data, settings, versions and machine."""
+    machine, versions = report.environment["machine"], report.environment["versions"]
+    settings: dict[str, Any] = {key: value for key, value in report.settings.items() if value is not None}
+    return (
+        f"{report.data['name']} ({report.data['rows']} rows, {report.data['dimensions']} dimensions, "
+        f"{report.data['labels']} labels); {', '.join(f'{key} {value}' for key, value in settings.items())}; "
+        f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
+        f"{machine['processor']}, {machine['cores']} cores; {report.environment['date']}"
+    )
+
+
+def one_line(record: Record) -> str:
+    """What a record says, where nobody sees a progress bar."""
+    shown = {k: v for k, v in record.items() if not isinstance(v, (dict, list)) and k != "experiment"}
+    return f"{record['experiment']}: " + ", ".join(f"{key} {value}" for key, value in shown.items())

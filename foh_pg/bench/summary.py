@@ -1,0 +1,343 @@
+"""Tables over seeds from the records of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from foh_pg.errors import InputError
+
+Record = dict[str, Any]
+Value = Callable[[Record], float]
+
+REFERENCE_METHOD = ("foh", "symmetric")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows and columns.
+
+    Attributes
+    ----------
+    title, note : str
+        What it shows, and how to read it.
+    columns : sequence of str
+        The first one names the rows.
+    rows : sequence of sequences of str
+        Cells.
+    best : set of (row, column)
+        Cells to point out.
+    """
+
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was measured, and where."""
+
+    benchmark: str
+    data: dict[str, Any]
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+    records: list[Record]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give a dict that `json.dump` takes."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Report:
+        """Restore what `to_json` gave."""
+        return cls(**content)
+
+    def join(self, other: Report) -> Report:
+        """Put further seeds of the same benchmark to these."""
+        mine, theirs = ({**r.settings, "seeds": None} for r in (self, other))
+        if mine != theirs or self.data != other.data or self.benchmark != other.benchmark:
+            raise InputError("only reports on the same data set with the same settings can be joined")
+        both = set(self.settings["seeds"]) & set(other.settings["seeds"])
+        if both:
+            raise InputError(f"both reports have seed {min(both)}")
+        seeds = sorted([*self.settings["seeds"], *other.settings["seeds"]])
+        return replace(self, settings={**self.settings, "seeds": seeds}, records=self.records + other.records)
+
+    def origin(self) -> str:
+        """One line on data, seeds, versions and machine, to stand under every figure."""
+        machine, versions = self.environment["machine"], self.environment["versions"]
+        return (
+            f"{self.data['name']} ({self.data['rows']} rows, {self.data['dimensions']} dimensions, "
+            f"{self.data['labels']} labels); {self._drawn()}; "
+            f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
+            f"{machine['processor']}, {machine['cores']} cores, {machine['threads'] or 'all'} in use, "
+            f"{machine['system']}; "
+            f"{self.environment['date']}"
+        )
+
+    def _drawn(self) -> str:
+        if "seeds" not in self.settings:
+            chosen = ("queries", "bits", "seed", "shared_buffers")
+            return ", ".join(f"{name} {self.settings[name]}" for name in chosen if name in self.settings)
+        seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
+        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
+        return (
+            f"{drawn['queries']} queries, stream of {drawn['stream']} rows in batches of {drawn['batch']}; "
+            f"seeds {seeds}"
+        )
+
+    def select(self, experiment: str) -> list[Record]:
+        """Records of one experiment."""
+        return [record for record in self.records if record["experiment"] == experiment]
+
+
+def row_name(record: Record) -> str:
+    """Name the row of a record: method, and codes where they are not the plain ones."""
+    return f"{record['method']}, anchored" if record.get("codes") == "anchored" else str(record["method"])
+
+
+def rows_of(records: Iterable[Record]) -> list[str]:
+    """Names of the rows in order of appearance, those that read stored labels last."""
+    names = {row_name(record): bool(record.get("stored_labels")) for record in records}
+    return sorted(names, key=lambda name: names[name])
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation over seeds.
+
+    Examples
+    --------
+    >>> spread([0.5, 0.6])
+    '.550 ± .071'
+    >>> spread([0.5])
+    '.500'
+    """
+    if not values or np.isnan(values).any():
+        return "-"
+    mean = _short(float(np.mean(values)))
+    return mean if len(values) == 1 else f"{mean} ± {_short(float(np.std(values, ddof=1)))}"
+
+
+def _short(value: float) -> str:
+    text = f"{abs(value):.3f}"
+    text = text[1:] if text.startswith("0.") else text
+    return f"-{text}" if value < 0 and text != ".000" else text
+
+
+def map_table(report: Report) -> Table:
+    """The paper's table: mAP over the whole base by bits."""
+    records, bits = report.select("table"), report.settings["bits"]
+    names = rows_of(records)
+    cells = {
+        (name, k): [r["map"] for r in records if row_name(r) == name and r["bits"] == k]
+        for name in names
+        for k in bits
+    }
+    plain = [name for name in names if not name.endswith("anchored")]
+    best = set()
+    for column, k in enumerate(bits, start=1):
+        means = [np.mean(cells[name, k]) if cells[name, k] else -1 for name in plain]
+        best.add((int(np.argmax(means)), column))
+    rows = [[name, *(spread(cells[name, k]) for k in bits)] for name in names]
+    for name in rows_of(report.select("reference")):
+        values = [r["map"] for r in report.select("reference") if row_name(r) == name]
+        rows.append([f"({name})", *[spread(values)] * len(bits)])
+    return Table(
+        "mAP over the whole base",
+        "Mean ± standard deviation over seeds. Rows in parentheses are no codes. Rows marked anchored, and "
+        "classify and filter, read the labels of stored rows; compare them with each other only.",
+        ["method", *(f"{k} bits" for k in bits)],
+        rows,
+        frozenset(best),
+    )
+
+
+def difference_table(report: Report) -> Table | None:
+    """Paired differences to FOH: same seed, same rows, same queries."""
+    records, bits = report.select("table"), report.settings["bits"]
+    by_key = {(row_name(r), r["bits"], r["seed"]): r["map"] for r in records}
+    base = REFERENCE_METHOD[0]
+    rows = []
+    for name in rows_of(records):
+        if name == base or name.endswith("anchored"):
+            continue
+        cells = []
+        for k in bits:
+            pairs = [
+                (by_key[base, k, s] - by_key[name, k, s])
+                for s in report.settings["seeds"]
+                if (base, k, s) in by_key and (name, k, s) in by_key
+            ]
+            cells.append(spread(pairs))
+        rows.append([name, *cells])
+    if not rows or all(cell == "-" for row in rows for cell in row[1:]):
+        return None
+    return Table(
+        "How much higher the mAP of foh is",
+        "Paired differences, foh minus the row, both with symmetric codes; negative where FOH loses.",
+        ["method", *(f"{k} bits" for k in bits)],
+        rows,
+    )
+
+
+def detail_table(report: Report, bits: int) -> Table:
+    """Precision, time and size at one length of codes."""
+    records = [r for r in report.select("table") if r["bits"] == bits] + report.select("reference")
+    ranks = list(records[0]["precision_at"]) if records else []
+    rows = []
+    for name in rows_of(records):
+        mine = [r for r in records if row_name(r) == name]
+        rate = [r["rows_per_second"] for r in mine if "rows_per_second" in r]
+        rows.append(
+            [
+                name,
+                spread([r["map"] for r in mine]),
+                *(spread([r["precision_at"][k] for r in mine]) for k in ranks),
+                f"{np.mean([r['train_seconds'] for r in mine]):.2f}",
+                f"{np.mean(rate):,.0f}" if rate else "-",
+                str(mine[0]["bytes_per_row"]),
+            ]
+        )
+    return Table(
+        f"Precision, training and size at {bits} bits",
+        "P@k is the share of relevant rows among the first k. Seconds of CPU are for the whole stream; bytes "
+        "are what is stored per row beside key and labels.",
+        ["method", "mAP", *(f"P@{k}" for k in ranks), "train s", "rows/s", "bytes/row"],
+        rows,
+    )
+
+
+def ablation_table(report: Report) -> Table | None:
+    """FOH with something left out."""
+    records = report.select("ablation")
+    if not records:
+        return None
+    bits = sorted({r["bits"] for r in records})
+    records = records + [
+        r
+        for r in report.select("table")
+        if r["method"] in ("foh", "foh-paper") and r["codes"] == "symmetric" and r["bits"] in bits
+    ]
+    return Table(
+        "Ablations",
+        "foh-l has no label projection in its objective (theta = mu = 0), foh-s takes rows that share any "
+        "label as equally similar. mAP over the whole base.",
+        ["method", *(f"{k} bits" for k in bits)],
+        _by_column(records, "bits", bits, lambda r: float(r["map"]), row_name),
+    )
+
+
+def pool_table(report: Report) -> Table | None:
+    """FOH-Q: what is ranked with and without a pool."""
+    records = report.select("pool")
+    if not records:
+        return None
+    rows = []
+    keys = dict.fromkeys((r["method"], r["bits"], r["pool"]) for r in records)
+    for method, bits, pool in keys:
+        mine = [r for r in records if (r["method"], r["bits"], r["pool"]) == (method, bits, pool)]
+        rows.append(
+            [
+                f"{method}, {bits} bits",
+                pool,
+                spread([r["map_of_candidates"] for r in mine]),
+                *(spread([r["precision_at"][k] for r in mine]) for k in ("10", "100")),
+                f"{np.mean([r['candidates'] for r in mine]):,.0f}",
+                f"{100 * np.mean([r['reachable'] for r in mine]):.1f} %",
+            ]
+        )
+    return Table(
+        "With and without a query pool",
+        "mAP here is the authors': over the candidates of a query, divided by the relevant rows among them. "
+        "It is not comparable with other tables. Reachable is the share of rows on any list.",
+        ["codes", "pool", "mAP of candidates", "P@10", "P@100", "candidates", "reachable"],
+        rows,
+    )
+
+
+def updating_table(report: Report) -> Table | None:
+    """The paper's last table."""
+    records = report.select("updating")
+    if not records:
+        return None
+    every = sorted({r["every"] for r in records})
+    return Table(
+        f"Centers renewed every so many batches, {records[0]['bits']} bits",
+        "The paper's pool, grown with the stream; mAP over the candidates, as above.",
+        ["method", *(f"{n}-b" for n in every)],
+        _by_column(records, "every", every, lambda r: float(r["map_of_candidates"]), row_name),
+    )
+
+
+def hidden_table(report: Report) -> Table | None:
+    """Rows without labels: those a filter on labels never finds."""
+    records = report.select("hidden")
+    if not records:
+        return None
+    shares = sorted({r["hidden"] for r in records})
+    return Table(
+        f"Rows without labels, {records[0]['bits']} bits",
+        "A share of all rows, in stream and base, has no label that anyone could learn from, lean on or "
+        "filter by. mAP over the whole base by the true labels; P@100 in parentheses.",
+        ["method", *(f"{share:.0%} without" for share in shares)],
+        [
+            [row, *(_with_precision(records, row, share) for share in shares)]
+            for row in dict.fromkeys(row_name(r) for r in records)
+        ],
+    )
+
+
+def _with_precision(records: Sequence[Record], row: str, share: float) -> str:
+    mine = [r for r in records if row_name(r) == row and r["hidden"] == share]
+    first = [r["precision_at"].get("100", float("nan")) for r in mine]
+    return f"{spread([r['map'] for r in mine])} ({spread(first)})"
+
+
+def arrival_table(report: Report) -> Table | None:
+    """Labels one after another instead of mixed."""
+    records = report.select("arrival")
+    if not records:
+        return None
+    bits = records[0]["bits"]
+    mixed = [r for r in report.select("table") if r["bits"] == bits]
+    rows = []
+    for name in rows_of(records):
+        ordered = [r["map"] for r in records if row_name(r) == name]
+        shuffled = [r["map"] for r in mixed if row_name(r) == name]
+        rows.append([name, spread(shuffled), spread(ordered)])
+    return Table(
+        f"Labels arriving one after another, {bits} bits",
+        "The same stream, mixed and sorted by label: mAP over the whole base after the last batch.",
+        ["method", "mixed", "one after another"],
+        rows,
+    )
+
+
+def _by_column(
+    records: Sequence[Record], key: str, values: Sequence[Any], value: Value, name: Callable[[Record], str]
+) -> list[list[str]]:
+    return [
+        [row, *(spread([value(r) for r in records if name(r) == row and r[key] == v]) for v in values)]
+        for row in dict.fromkeys(name(r) for r in records)
+    ]
+
+
+def tables(report: Report) -> list[Table]:
+    """All tables of an accuracy report, in reading order."""
+    made: list[Table | None] = [
+        map_table(report),
+        difference_table(report),
+        *(detail_table(report, k) for k in report.settings["bits"]),
+        ablation_table(report),
+        pool_table(report),
+        updating_table(report),
+        hidden_table(report),
+        arrival_table(report),
+    ]
+    return [table for table in made if table is not None and table.rows]

@@ -1,0 +1,87 @@
+"""foh-pg bench stream, growth, build and concurrent: what keeping an index up to date costs and brings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+from rich.console import Console
+
+from foh_pg.bench import data as datasets
+from foh_pg.bench import environment, report, stream_tables
+from foh_pg.bench import stream as streams
+from foh_pg.bench.summary import Record, Report
+from foh_pg.cli.output import say
+
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data", help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.", metavar="FILE"
+    ),
+]
+Rows = Annotated[
+    Optional[int],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
+    typer.Option("--rows", min=100, help="Use at most this many rows, the first of the file."),
+]
+Bits = Annotated[int, typer.Option("--bits", min=8, max=1024, help="Length of a code.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows between two runs.")]
+Forget = Annotated[float, typer.Option("--forget", min=0.01, max=1, help="The option of the index.")]
+JsonFile = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--json", help="Write everything measured to this file; - for standard output."),
+]
+
+Work = Callable[[datasets.Dataset, streams.Say], Iterator[Record]]
+
+
+def stream(
+    data: Data,
+    rows: Rows = None,
+    batch: Batch = 2000,
+    bits: Bits = 64,
+    forget: Forget = 1.0,
+    start: Annotated[int, typer.Option("--start", min=0, help="Rows that are built first.")] = 0,
+    freeze: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--freeze", min=1, help="Rows after which the frozen model learns no more."),
+    ] = None,
+    queries: Annotated[int, typer.Option("--queries", min=1, help="Rows that ask.")] = 500,
+    ask: Annotated[
+        str, typer.Option("--ask", help="Who asks: random rows that never arrive, or those that arrive next.")
+    ] = "random",
+    checkpoints: Annotated[
+        int, typer.Option("--checkpoints", min=1, help="Comparisons with --full and a fresh model.")
+    ] = 3,
+    json: JsonFile = None,
+) -> None:
+    """Let rows arrive in order: quality and cost after each batch, online, frozen and trained afresh."""
+    settings = streams.Settings(rows, batch, bits, forget, start, freeze, queries, ask, checkpoints)
+    finish("stream", data, settings.describe(), lambda d, tell: streams.run(d, settings, tell), json)
+
+
+def finish(name: str, source: str, settings: dict[str, Any], work: Work, json: Path | None) -> None:
+    """Measure, print the tables, and write the JSON."""
+    data = datasets.load(source)
+    records: list[Record] = []
+    talk = Console(stderr=True)
+    with environment.one_thread(), talk.status(name) as status:
+        for record in work(data, status.update if talk.is_terminal else say):
+            records.append(record)
+            if not talk.is_terminal:
+                say(stream_tables.one_line(record))
+    made = Report(name, data.describe(), settings, environment.describe(), records)
+    if json is not None and str(json) == "-":
+        typer.echo(report.to_json(made))
+        return
+    if json is not None:
+        report.write_json(made, json)
+    width = None if sys.stdout.isatty() else 200
+    stream_tables.print_tables(made, Console(width=width, highlight=False))
+
+
+def mount(app: typer.Typer) -> None:
+    """Put the commands into the group `bench`."""
+    app.command("stream")(stream)

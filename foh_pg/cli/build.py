@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from foh_pg.cli.options import Dsn, IndexName, Json, Yes
+from foh_pg.cli.output import print_json, say
+from foh_pg.cli.progress import progress_bar
+from foh_pg.cli.session import session
+from foh_pg.updater import Run
+from foh_pg.updater import build as run_build
+from foh_pg.updater import rebuild as run_rebuild
+from foh_pg.updater import rollback as run_rollback
+
+
+def build(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+    """Place the rows that a table has: train on a sample of them, encode and place each once.
+
+    The table can be written to meanwhile, and searches read the table itself until the build is done. A build
+    that was interrupted goes on where it was when the command is run again.
+    """
+    with session(dsn) as connection, progress_bar(name) as progress:
+        run = run_build(connection, name, progress=progress)
+    report(run, json)
+
+
+def rebuild(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+    """Train a new model and place all rows by it, while the present one goes on serving."""
+    with session(dsn) as connection, progress_bar(name) as progress:
+        run = run_rebuild(connection, name, progress=progress)
+    report(run, json)
+
+
+def rollback(
+    name: IndexName,
+    to: Annotated[int, typer.Option("--to", help="Version to return to; foh.model has those kept.")],
+    dsn: Dsn = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Put the model of an earlier version back. Every row of the table is read and encoded again."""
+    with session(dsn) as connection:
+        if not yes:
+            typer.confirm(
+                f"Returning index {name!r} to version {to} reads and encodes every row again. Go on?",
+                abort=True,
+                err=True,
+            )
+        with progress_bar(name) as progress:
+            run = run_rollback(connection, name, to, progress=progress)
+    report(run, json)
+
+
+def report(run: Run, json: bool) -> None:
+    """One line about a run on standard error, or all of it as JSON on standard output."""
+    say(summary(run))
+    for note in run.notes:
+        say(f"index {run.index!r}: {note}")
+    if json:
+        print_json(run.as_dict())
+
+
+def summary(run: Run) -> str:
+    seconds = sum(run.phases.values())
+    if run.from_version == run.to_version:
+        return f"index {run.index!r}: nothing to do, version {run.to_version}"
+    return (
+        f"index {run.index!r}: {run.kind} to version {run.to_version}, {run.rows} rows, "
+        f"{run.rows_encoded} encoded in {run.lists} lists, {seconds:.1f} s"
+    )

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Annotated, Any, Optional
+
+import psycopg
+import typer
+
+from foh_pg.cli.build import summary
+from foh_pg.cli.options import Dsn, Json
+from foh_pg.cli.output import fail, print_json, say
+from foh_pg.cli.progress import progress_bar
+from foh_pg.cli.session import session
+from foh_pg.errors import BusyError, FohError
+from foh_pg.updater import BATCH_SIZE, Run
+from foh_pg.updater import update as run_update
+
+BUSY = 4
+
+NAMES = "SELECT name FROM foh.index WHERE status = 'ready' ORDER BY name"
+UNBUILT = "SELECT name FROM foh.index WHERE status <> 'ready' ORDER BY name"
+
+
+def update(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of indexes.", metavar="[INDEX]...", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All indexes of the database.")] = False,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Entries of the stream per transaction.")
+    ] = BATCH_SIZE,
+    max_seconds: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--max-seconds", min=0, help="Begin no further batch after that, per index."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Read and encode the whole table again, for repair and comparison.")
+    ] = False,
+    dsn: Dsn = None,
+    json: Json = False,
+) -> None:
+    """Merge what was written into the lists, and learn from it. Safe to kill at any moment.
+
+    Exit code 4 if an index was skipped because another updater is at work on it, and nothing else went wrong.
+    """
+    if bool(names) == every:
+        raise typer.BadParameter("name the indexes to update, or pass --all", param_hint="INDEX")
+    runs: list[dict[str, Any]] = []
+    failed = busy = False
+    with session(dsn) as connection:
+        chosen = list(names or ()) or choose_all(connection)
+        for name in chosen:
+            try:
+                with progress_bar(name) as progress:
+                    run = run_update(
+                        connection,
+                        name,
+                        batch_size=batch_size,
+                        max_seconds=max_seconds,
+                        full=full,
+                        progress=progress,
+                    )
+            except BusyError as error:
+                busy = True
+                say(f"skipped: {error}")
+                runs.append({"index": name, "skipped": str(error)})
+            except (FohError, psycopg.Error) as error:
+                # Without a connection the other indexes have no chance either.
+                if connection.closed:
+                    raise
+                failed = True
+                fail(error)
+                runs.append({"index": name, "error": str(error)})
+            else:
+                tell(run)
+                runs.append(run.as_dict())
+    if json:
+        print_json(runs)
+    if failed or busy:
+        raise typer.Exit(1 if failed else BUSY)
+
+
+def choose_all(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:
+    for row in connection.execute(UNBUILT):
+        say(f"index {row['name']!r} is not built yet: run foh-pg build {row['name']}")
+    return [row["name"] for row in connection.execute(NAMES)]
+
+
+def tell(run: Run) -> None:
+    say(summary(run))
+    for note in run.notes:
+        say(f"index {run.index!r}: {note}")
+    if run.more:
+        say(f"index {run.index!r}: time is up, entries are left in the stream")

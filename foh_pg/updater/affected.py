@@ -1,0 +1,73 @@
+"""Which lists new hash functions make stale, seen on the few members that are remembered of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg import pool
+from foh_pg.updater.centers import SAMPLE, Centers
+from foh_pg.updater.description import Index
+from foh_pg.updater.keys import KeyArray, member, positions
+from foh_pg.updater.model import Model
+from foh_pg.updater.session import Session
+from foh_pg.updater.source import read_by_key
+
+# Members looked at in all: the more lists there are, the fewer of each, so that the cost does not grow.
+MEMBERS = 8192
+LEAST_PER_LIST = 2
+
+
+@dataclass(frozen=True)
+class Affected:
+    """Positions of the lists to encode again, stalest first, and the staleness of all lists before that."""
+
+    lists: npt.NDArray[np.int64]
+    stale: npt.NDArray[np.float32]
+
+
+def find_affected(
+    session: Session, index: Index, centers: Centers, model: Model, changed: KeyArray, budget: int | None
+) -> Affected:
+    """Compare the remembered codes of some members with what the model gives them now.
+
+    Parameters
+    ----------
+    changed : array
+        Keys in the stream: what the lists have of them is void anyway.
+    budget : int, optional
+        At most this many rows may be encoded again.
+    """
+    if len(centers) == 0:
+        return Affected(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+    lists, keys, stored = _members(centers, changed)
+    with session.snapshot():
+        rows = read_by_key(session, index, np.unique(keys))
+    at = positions(keys, rows.keys)
+    there = at >= 0
+    codes = model.encode(rows.vectors, rows.labels)[at[there]]
+    found = pool.find_affected(
+        lists[there],
+        stored[there],
+        codes,
+        bits=index.bits,
+        total=len(centers),
+        max_stale=float(index.options["max_stale"]),
+    )
+    chosen = found.lists
+    if budget is not None:
+        chosen = chosen[np.cumsum(centers.lengths[chosen]) <= budget]
+    return Affected(chosen, found.stale.astype(np.float32))
+
+
+def _members(
+    centers: Centers, changed: KeyArray
+) -> tuple[npt.NDArray[np.int64], KeyArray, npt.NDArray[np.uint8]]:
+    per_list = int(np.clip(MEMBERS // len(centers), LEAST_PER_LIST, SAMPLE))
+    within = np.arange(SAMPLE) < np.minimum(centers.sampled, per_list)[:, None]
+    lists = np.nonzero(within)[0]
+    keys, codes = centers.sample_keys[within], centers.sample_codes[within]
+    usable = ~member(keys, changed)
+    return lists[usable], keys[usable], codes[usable]

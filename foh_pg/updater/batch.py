@@ -1,0 +1,158 @@
+"""A batch of the stream and the rows it speaks of, read in one snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.database.copy import INT8
+from foh_pg.updater import training
+from foh_pg.updater.description import Index, read_index
+from foh_pg.updater.items import Items, read_items
+from foh_pg.updater.keys import KeyArray, member
+from foh_pg.updater.progress import Progressed
+from foh_pg.updater.session import Session
+from foh_pg.updater.source import Rows, no_rows, read_by_key
+
+MARKERS = "SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t WHERE t.op IN ('t', 'r')"
+BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
+ENTRIES = """
+SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd') AND t.seq > %(after)s
+ORDER BY t.seq LIMIT %(size)s
+"""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one snapshot says.
+
+    Attributes
+    ----------
+    index : Index
+    seqs : array
+        The entries read: what an installation of this batch consumes.
+    keys : array
+        Their keys, each once.
+    rows : Rows
+        Those of the keys that are there, with a usable embedding.
+    items : Items
+        The lists that the keys are in.
+    truncated : bool
+        The table was emptied: `seqs` are all entries up to that, and the lists are void.
+    resync : bool
+        The whole source must be read again.
+    pending : Rows
+        Earlier rows that wait to be learned from; read only where `due`.
+    examined : Rows
+        Recent rows that never train; read only where `due`.
+    due : bool
+        There are enough new labelled rows for a stage.
+    more : bool
+        The stream has further entries.
+    """
+
+    index: Index
+    seqs: npt.NDArray[np.int64]
+    keys: KeyArray
+    rows: Rows
+    items: Items
+    truncated: bool
+    resync: bool
+    pending: Rows
+    examined: Rows
+    due: bool
+    more: bool
+
+    @property
+    def gone(self) -> KeyArray:
+        """Keys whose row is not there any more."""
+        return self.keys[~member(self.keys, self.rows.keys)]
+
+
+def read_batch(
+    session: Session, size: int, progressed: Progressed, learns: bool, after: int | None = None
+) -> Batch:
+    """Read up to `size` entries, the oldest first, and their rows.
+
+    Parameters
+    ----------
+    learns : bool
+        Whether there is anything to learn at all.
+    after : int, optional
+        Only entries after that one, for learning alone: markers are not looked for.
+    """
+    with session.snapshot():
+        index = read_index(session)
+        truncated, marker = (None, None) if after is not None else session.one(MARKERS)
+        if truncated is not None:
+            before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
+            return _empty(session, index, np.concatenate(before), truncated=True)
+        if marker is not None:
+            return _empty(session, index, np.zeros(0, dtype=np.int64), resync=True)
+        entries = [
+            *session.copy_out(ENTRIES, [INT8, index.keys.column], {"size": size + 1, "after": after or 0})
+        ]
+        if not entries:
+            return _empty(session, index, np.zeros(0, dtype=np.int64))
+        seqs = np.concatenate([part[0] for part in entries])
+        more = len(seqs) > size
+        keys = np.unique(index.keys.read(np.concatenate([part[1] for part in entries]))[:size])
+        rows = read_by_key(session, index, keys)
+        fresh = _labelled(index, rows)
+        waiting = progressed.pending[~member(progressed.pending, keys)]
+        due = learns and len(fresh) + len(waiting) >= int(index.options["learn_rows"])
+        none = no_rows(index)
+        return Batch(
+            index,
+            seqs[:size],
+            keys,
+            rows,
+            read_items(session, index, keys),
+            False,
+            False,
+            read_by_key(session, index, waiting) if due else none,
+            read_by_key(session, index, progressed.held_out) if due else none,
+            due,
+            more,
+        )
+
+
+def _labelled(index: Index, rows: Rows) -> KeyArray:
+    """Rows that count towards a stage: all where there is no label to learn from."""
+    return rows.keys if index.labels is None else rows.keys[rows.labels.lengths > 0]
+
+
+def _empty(
+    session: Session,
+    index: Index,
+    seqs: npt.NDArray[np.int64],
+    *,
+    truncated: bool = False,
+    resync: bool = False,
+) -> Batch:
+    none, keys = no_rows(index), index.keys.empty()
+    items = read_items(session, index, keys)
+    more = truncated or resync
+    return Batch(index, seqs, keys, none, items, truncated, resync, none, none, False, more)
+
+
+def progress_after(batch: Batch, before: Progressed, *, studied: bool, forgot: bool) -> Progressed:
+    """What the next run must know once this batch is installed.
+
+    `studied` says that the learner has learned from what was pending, `forgot` that it has let go of all keys
+    that were deleted or changed.
+    """
+    index, rows = batch.index, batch.rows
+    held = training.held_out(index, rows)
+    labelled = rows.labels.lengths > 0 if index.labels is not None else np.ones(len(rows), dtype=bool)
+    kept = before.held_out[~member(before.held_out, batch.keys)]
+    waiting = before.pending[~member(before.pending, batch.keys)]
+    changed = batch.items.keys
+    return Progressed(
+        before.rows_seen + len(rows),
+        index.keys.empty() if studied else np.concatenate([waiting, rows.keys[labelled]]),
+        np.concatenate([kept, rows.keys[held & labelled]]),
+        index.keys.empty() if forgot else np.unique(np.concatenate([before.forgotten, changed])),
+    )

@@ -1,0 +1,87 @@
+"""What foh.index says of one index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foh_pg.database.copy import Bits, Column, HalfVector, Vector
+from foh_pg.errors import BuildError, IndexNotFound
+from foh_pg.pool import Metric
+from foh_pg.updater.keys import Keys
+from foh_pg.updater.session import Session
+
+FIND = """
+SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
+"""
+
+READ = """
+SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.distance,
+       i.learner, i.options, i.version, i.status, i.next_center, i.source_name, {intact}(i.source)
+FROM foh.index i WHERE i.id = {id}
+"""
+
+
+@dataclass(frozen=True)
+class Index:
+    """One row of foh.index, as of one snapshot."""
+
+    id: int
+    name: str
+    key_type: str
+    labels: str | None
+    labels_from: str | None
+    dimensions: int
+    bits: int
+    distance: Metric
+    learner: str
+    options: dict[str, Any]
+    version: int
+    status: str
+    next_center: int
+    source: str
+    intact: bool
+
+    @property
+    def keys(self) -> Keys:
+        return Keys(self.key_type)
+
+    @property
+    def code_column(self) -> Bits:
+        return Bits(self.bits)
+
+    @property
+    def center_column(self) -> Column:
+        """Centers of a cosine index are kept at length one in half precision."""
+        return HalfVector(self.dimensions) if self.distance == "cosine" else Vector(self.dimensions)
+
+    def blend(self, scale: float) -> float:
+        """The weight of the distance that `foh_pg.pool` computes, which knows no scale."""
+        weight = float(self.options["blend"])
+        return (
+            weight if self.distance == "cosine" else weight / (scale if self.distance == "l2" else scale**2)
+        )
+
+
+def find_index(session: Session, name: str) -> Index:
+    """Look an index up and give the session its names."""
+    rows = session.rows(FIND, {"name": name})
+    if not rows:
+        known = ", ".join(row[0] for row in session.rows("SELECT name FROM foh.index ORDER BY name"))
+        raise IndexNotFound(f"there is no index {name!r}: existing are {known or 'none'}")
+    session.names = {key: str(value) for key, value in rows[0][1].items()}
+    return read_index(session)
+
+
+def read_index(session: Session) -> Index:
+    """The present row of the session's index; an error where its source no longer looks as recorded."""
+    rows = session.rows(READ)
+    if not rows:
+        raise IndexNotFound("the index was dropped meanwhile")
+    index = Index(*rows[0])
+    if not index.intact:
+        raise BuildError(
+            f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
+            f"refreshed: run SELECT foh.refresh('{index.name}') first"
+        )
+    return index

@@ -1,0 +1,333 @@
+"""Filling an index from its source: every row encoded and placed once, beside what is served, then switched.
+
+Lists of a filling belong to centers that no search knows yet, so they can be written and committed piece by
+piece. What is needed to go on after an interruption stands in foh.model_state: the plan, written once, and
+how far it is, written with every piece.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.errors import FenceError
+from foh_pg.updater.centers import SAMPLE, Centers, no_centers, read_centers
+from foh_pg.updater.description import Index, read_index
+from foh_pg.updater.install import Installation, install
+from foh_pg.updater.items import items_from_lists
+from foh_pg.updater.lists import Entries, join_entries, new_parts, write_parts
+from foh_pg.updater.model import Model
+from foh_pg.updater.neighbors import Neighbors
+from foh_pg.updater.run import Run
+from foh_pg.updater.session import Session
+from foh_pg.updater.source import Rows, read_page
+from foh_pg.updater.state import PRESENT, Arrays, delete_arrays, load_arrays, save_arrays
+
+# Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
+PAGE_BYTES = 64 << 20
+PAGE_ROWS = 50_000
+LEAST_PAGE_ROWS = 1000
+
+# Entries written in one piece. A list grows by a part with each, so pieces are large.
+PIECE_ROWS = 500_000
+
+RESERVE = """
+UPDATE foh.index SET next_center = %(next_center)s
+WHERE id = {id} AND version = %(version)s AND next_center = %(first)s
+"""
+ORPHANS = "DELETE FROM {list} l WHERE NOT EXISTS (SELECT FROM {center} c WHERE c.center = l.center)"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a filling will make, decided before the first row is placed.
+
+    Attributes
+    ----------
+    kind : str
+        What it is for; another purpose does not go on with it.
+    version : int
+        The version of the index that it replaces.
+    options : str
+        The options of the index, as JSON: with other ones the plan is void.
+    model, learner, learned : Model, arrays, int
+        As in Installation.
+    centers : Centers
+        With ids of their own, from `first` on.
+    consumed : array
+        Entries of the stream that every row is read later than.
+    rows : int
+        About how many rows there are, for the progress bar.
+    progress, metrics
+        As in Installation.
+    """
+
+    kind: str
+    version: int
+    options: str
+    model: Model
+    learner: Arrays | None
+    learned: int
+    centers: Centers
+    consumed: npt.NDArray[np.int64]
+    rows: int
+    progress: Arrays
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Position:
+    """How far a filling is."""
+
+    after: Any
+    done: int
+    lengths: npt.NDArray[np.int64]
+    parts: npt.NDArray[np.int64]
+    sample_keys: npt.NDArray[Any]
+    sample_codes: npt.NDArray[np.uint8]
+    sampled: npt.NDArray[np.int64]
+
+    @classmethod
+    def start(cls, plan: Plan) -> Position:
+        count = len(plan.centers)
+        centers = plan.centers
+        return cls(
+            None,
+            0,
+            np.zeros(count, dtype=np.int64),
+            np.zeros(count, dtype=np.int64),
+            centers.sample_keys.copy(),
+            centers.sample_codes.copy(),
+            centers.sampled.copy(),
+        )
+
+
+def options_text(index: Index) -> str:
+    return json.dumps([index.options, index.learner, index.labels], sort_keys=True)
+
+
+def fill(session: Session, run: Run, index: Index, plan: Plan, position: Position | None = None) -> None:
+    """Place every row of the source, then switch to what was made."""
+    if position is None:
+        position = Position.start(plan)
+        with run.phase("plan"):
+            _begin(session, index, plan)
+    with run.phase("place", plan.rows):
+        _place(session, run, index, plan, position)
+    run.rows = run.rows_encoded = position.done
+    run.lists = int(np.count_nonzero(position.lengths))
+    run.stale = 0.0
+    _switch(session, run, index, plan, position)
+
+
+def _begin(session: Session, index: Index, plan: Plan) -> None:
+    """Reserve the ids of the centers and write the plan down."""
+    with session.write():
+        values = {
+            "first": index.next_center,
+            "next_center": index.next_center + len(plan.centers),
+            "version": index.version,
+        }
+        if session.execute(RESERVE, values) != 1:
+            raise FenceError(f"index {index.name!r} was changed by another updater: run the command again")
+        session.execute(ORPHANS)
+        save_plan(session, index, plan)
+        delete_arrays(session, "position", PRESENT)
+
+
+def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+    size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
+    pieces: list[Entries] = []
+    neighbors = Neighbors(index, plan.centers, plan.model.scale)
+    more = True
+    while more:
+        # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
+        # stream that the plan does not consume, and that entry wins.
+        with session.snapshot():
+            page, after, more = read_page(session, index, position.after, size)
+        pieces.append(_place_page(index, plan, page, neighbors))
+        position.after = after
+        position.done += len(page)
+        run.step(position.done, plan.rows)
+        if not more or sum(map(len, pieces)) >= PIECE_ROWS:
+            _write_piece(session, index, plan, position, join_entries(index, pieces))
+            pieces = []
+    if neighbors.keep:
+        _write_piece(session, index, plan, position, neighbors.entries())
+
+
+def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
+    """Encode rows and find their homes; the centers of the entries are positions."""
+    codes = plan.model.encode(page.vectors, page.labels)
+    if len(page) == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return Entries(none, none, page.keys, codes)
+    homes = plan.centers.homes(index, codes, page.vectors, plan.model.scale)
+    homes = homes[:, : int(index.options["homes"])]
+    neighbors.add(page.keys, codes, page.vectors, homes)
+    rows = np.repeat(np.arange(len(page)), homes.shape[1])
+    return Entries(homes.reshape(-1), np.zeros(homes.size, dtype=np.int64), page.keys[rows], codes[rows])
+
+
+def _write_piece(session: Session, index: Index, plan: Plan, position: Position, entries: Entries) -> None:
+    ordered = new_parts(entries, position.parts)
+    counts = np.bincount(entries.centers, minlength=len(plan.centers))
+    position.lengths = position.lengths + counts
+    np.maximum.at(position.parts, ordered.centers, ordered.parts + 1)
+    _sample(plan, position, entries)
+    named = Entries(plan.centers.ids[ordered.centers], ordered.parts, ordered.keys, ordered.codes)
+    with session.write():
+        write_parts(session, index, named)
+        save_position(session, index, position)
+
+
+def _sample(plan: Plan, position: Position, entries: Entries) -> None:
+    """Fill up the samples of members by which later runs see how stale a list is."""
+    rng = np.random.default_rng([plan.version, position.done])
+    order = rng.permutation(len(entries))
+    order = order[np.argsort(entries.centers[order], kind="stable")]
+    centers = entries.centers[order]
+    begins = np.flatnonzero(np.diff(centers, prepend=-1))
+    rank = np.arange(len(centers)) - np.repeat(begins, np.diff(np.append(begins, len(centers))))
+    place = position.sampled[centers] + rank
+    fits = place < SAMPLE
+    position.sample_keys[centers[fits], place[fits]] = entries.keys[order[fits]]
+    position.sample_codes[centers[fits], place[fits]] = entries.codes[order[fits]]
+    position.sampled = np.minimum(
+        SAMPLE, position.sampled + np.bincount(centers, minlength=len(position.sampled))
+    )
+
+
+def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+    first = int(plan.centers.ids[0]) if len(plan.centers) else index.next_center
+    with session.snapshot():
+        before = read_centers(session, index)
+        present = read_index(session)
+    after = plan.centers.with_(
+        lengths=position.lengths,
+        sample_keys=position.sample_keys,
+        sample_codes=position.sample_codes,
+        sampled=position.sampled,
+    ).take(position.lengths > 0)
+
+    def write(inside: Session) -> None:
+        inside.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
+        items_from_lists(inside, index, first)
+        for name in ("plan", "position"):
+            delete_arrays(inside, name, PRESENT)
+        if plan.learner is not None:
+            delete_arrays(inside, "plan_learner", PRESENT)
+
+    install(
+        session,
+        run,
+        Installation(
+            index,
+            before,
+            after,
+            plan.model,
+            plan.learned,
+            plan.learner,
+            plan.progress,
+            present.next_center,
+            plan.consumed,
+            write,
+            plan.metrics,
+        ),
+    )
+
+
+# -- what an interrupted filling goes on with ----------------------------------------------------------------
+
+
+def save_plan(session: Session, index: Index, plan: Plan) -> None:
+    arrays: Arrays = {
+        "head": np.array(
+            json.dumps([plan.kind, plan.version, plan.options, plan.learned, plan.rows, plan.metrics])
+        ),
+        "consumed": plan.consumed,
+    }
+    arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
+    arrays.update({f"progress/{name}": array for name, array in plan.progress.items()})
+    for part in fields(Centers):
+        array = getattr(plan.centers, part.name)
+        arrays[f"centers/{part.name}"] = index.keys.plain(array) if array.dtype == object else array
+    save_arrays(session, "plan", PRESENT, arrays)
+    if plan.learner is not None:
+        save_arrays(session, "plan_learner", PRESENT, plan.learner)
+    else:
+        delete_arrays(session, "plan_learner", PRESENT)
+
+
+def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position] | None:
+    """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
+    arrays = load_arrays(session, "plan", PRESENT)
+    if arrays is None:
+        return None
+    found, version, options, learned, rows, metrics = json.loads(str(arrays["head"]))
+    if (found, version, options) != (kind, index.version, options_text(index)):
+        return None
+    if int(index.options["neighbors"]):
+        return None  # the nearest rows found so far were not written down
+
+    def below(name: str) -> Arrays:
+        return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
+
+    parts = below("centers/")
+    for name in ("keys", "sample_keys"):
+        parts[name] = np.asarray(parts[name], dtype=index.keys.dtype)
+    plan = Plan(
+        found,
+        version,
+        options,
+        Model.from_arrays(below("model/"), float(index.options["label_weight"])),
+        load_arrays(session, "plan_learner", PRESENT),
+        learned,
+        Centers(**parts) if len(parts["ids"]) else no_centers(index),
+        arrays["consumed"],
+        rows,
+        below("progress/"),
+        metrics,
+    )
+    return plan, load_position(session, index) or Position.start(plan)
+
+
+def save_position(session: Session, index: Index, position: Position) -> None:
+    after = "" if position.after is None else str(position.after)
+    arrays: Arrays = {
+        "after": np.array(json.dumps([position.after is None, after, position.done])),
+        "lengths": position.lengths,
+        "parts": position.parts,
+        "sample_keys": index.keys.plain(position.sample_keys),
+        "sample_codes": position.sample_codes,
+        "sampled": position.sampled,
+    }
+    save_arrays(session, "position", PRESENT, arrays)
+
+
+def load_position(session: Session, index: Index) -> Position | None:
+    arrays = load_arrays(session, "position", PRESENT)
+    if arrays is None:
+        return None
+    none, after, done = json.loads(str(arrays["after"]))
+    return Position(
+        None if none else (int(after) if index.keys.dtype == np.int64 else after),
+        done,
+        arrays["lengths"],
+        arrays["parts"],
+        np.asarray(arrays["sample_keys"], dtype=index.keys.dtype),
+        arrays["sample_codes"],
+        arrays["sampled"],
+    )
+
+
+def discard_plan(session: Session) -> None:
+    """Forget an interrupted filling, with the lists it left."""
+    with session.write():
+        session.execute(ORPHANS)
+        for name in ("plan", "plan_learner", "position"):
+            delete_arrays(session, name, PRESENT)

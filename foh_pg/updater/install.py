@@ -1,0 +1,190 @@
+"""The one transaction that puts a new version of an index in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from psycopg.types.json import Jsonb
+
+from foh_pg.codes import pack
+from foh_pg.database.copy import FLOAT8, INT4, TEXT, Bits, Nullable, Vector
+from foh_pg.errors import FenceError
+from foh_pg.updater.centers import Centers, write_centers
+from foh_pg.updater.description import Index
+from foh_pg.updater.model import Model
+from foh_pg.updater.run import Run
+from foh_pg.updater.session import Session
+from foh_pg.updater.state import PRESENT, Arrays, save_arrays
+
+SEQS_AT_ONCE = 50_000
+
+# The fence. Whoever comes second finds another version and has done nothing.
+FENCE = """
+UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
+WHERE id = {id} AND version = %(old)s
+"""
+CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
+MODEL = """
+INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics)
+VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
+        %(metrics)s)
+"""
+# Versions that only merged rows have no hash functions of their own to return to.
+FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
+FORGET_MODELS = """
+DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
+    SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
+"""
+LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
+FORGET_STATES = """
+DELETE FROM foh.model_state s WHERE s.index = {id} AND s.version <> %(present)s
+   AND NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id} AND m.learned = s.version)
+"""
+
+
+@dataclass
+class Installation:
+    """What a new version consists of.
+
+    Attributes
+    ----------
+    index : Index
+        As it was read: its version is the one that this installation replaces.
+    before, after : Centers
+        All centers; only what differs is written.
+    model : Model
+        The hash functions from now on.
+    learned : int
+        The version that made them: the new one where they are new.
+    learner : arrays or None
+        The learner's state; None leaves the stored one.
+    progress : arrays
+        What the next run must remember.
+    next_center : int
+        The first id that no center has had.
+    consumed : array
+        Exactly the entries of the stream that this version contains.
+    write : callable
+        Writes lists and items, inside the transaction.
+    metrics : dict
+        Kept with the model.
+    """
+
+    index: Index
+    before: Centers
+    after: Centers
+    model: Model
+    learned: int
+    learner: Arrays | None
+    progress: Arrays
+    next_center: int
+    consumed: npt.NDArray[np.int64]
+    write: Callable[[Session], None]
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        return self.index.version + 1
+
+
+def install(session: Session, run: Run, new: Installation) -> None:
+    """Write all of a new version, or nothing."""
+    with run.phase("switch"), session.write():
+        _fence(session, new)
+        run.step(1, 6)
+        new.write(session)
+        run.step(2, 6)
+        write_centers(session, new.index, new.before, new.after)
+        run.step(3, 6)
+        _write_model(session, new)
+        run.step(4, 6)
+        consume(session, new.consumed)
+        run.step(5, 6)
+        previous, run.to_version = run.to_version, new.version
+        try:
+            run.save(session)
+            run.step(6, 6)
+        except BaseException:
+            run.to_version = previous
+            raise
+
+
+def _fence(session: Session, new: Installation) -> None:
+    values = {"old": new.index.version, "new": new.version, "next_center": new.next_center}
+    if session.execute(FENCE, values) != 1:
+        raise FenceError(
+            f"index {new.index.name!r} is no longer at version {new.index.version}: another updater was "
+            "faster, and nothing was written; run the command again"
+        )
+
+
+def consume(session: Session, seqs: npt.NDArray[np.int64]) -> None:
+    """Delete exactly these entries: one with a smaller seq may have been committed since they were read."""
+    for start in range(0, len(seqs), SEQS_AT_ONCE):
+        session.execute(CONSUME, {"seqs": seqs[start : start + SEQS_AT_ONCE].tolist()})
+
+
+def _write_model(session: Session, new: Installation) -> None:
+    model = new.model
+    values = {
+        "version": new.version,
+        "trained": model.trained,
+        "learned": new.learned,
+        "mean": model.mean.astype(np.float64).tolist(),
+        "scale": model.scale,
+        "metrics": Jsonb(new.metrics),
+    }
+    session.execute(MODEL, values)
+    if new.learned == new.version:
+        write_hash_functions(session, model)
+        save_arrays(session, "served", new.version, model.to_arrays())
+    if new.learner is not None:
+        # Where a model is not served, learning goes on beside the one that is.
+        save_arrays(session, "learner", new.learned, new.learner)
+    save_arrays(session, "progress", PRESENT, new.progress)
+    session.execute(FORGET_MERGES, {"version": new.version})
+    session.execute(FORGET_MODELS, {"keep": int(new.index.options["keep_versions"])})
+    session.execute(FORGET_STATES, {"present": PRESENT})
+
+
+def write_hash_functions(session: Session, model: Model) -> None:
+    """Replace the projection and bring the dictionary of labels in line."""
+    bits = model.bits
+    session.execute("DELETE FROM {projection}")
+    session.copy_in(
+        "projection",
+        ["bit", "weights", "bias", "mask"],
+        [INT4, Vector(model.weights.shape[1]), FLOAT8, Bits(bits)],
+        [np.arange(bits), model.weights, model.bias, pack(np.eye(bits, dtype=bool))],
+    )
+    _write_labels(session, model)
+
+
+def _write_labels(session: Session, model: Model) -> None:
+    """Delete and write again the labels whose name or projection is not what it was."""
+    known = {label: (name, used) for label, name, used in session.rows(LABELS)}
+    used = model.takes_part
+    stays = np.array(
+        [known.get(i) == (name, False) and not used[i] for i, name in enumerate(model.labels)], dtype=bool
+    )
+    kept = np.flatnonzero(stays).tolist()
+    session.execute(
+        "DELETE FROM foh.label WHERE index = {id} AND label <> ALL (%(kept)s::int[])", {"kept": kept}
+    )
+    written = np.flatnonzero(~stays)
+    (number,) = session.one("SELECT {id}")
+    session.copy_in(
+        "foh.label",
+        ["index", "label", "name", "projection"],
+        [INT4, INT4, TEXT, Nullable(Vector(model.bits))],
+        [
+            np.full(len(written), number),
+            written,
+            np.array(model.labels, dtype=object)[written],
+            (model.label_projection[written], used[written]),
+        ],
+    )

@@ -1,0 +1,175 @@
+"""The hash functions that an index serves: what the SQL of a trigger computes, for many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
+
+from foh_pg.codes import CodeArray, pack, width
+from foh_pg.database.copy import Ragged
+from foh_pg.learners import Learner
+
+Vectors = npt.NDArray[np.float32]
+
+CHUNK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Model:
+    """Bit j is 1 where ``weights[j] . x - bias[j] + label_weight |x - mean| (what the labels add)[j] >= 0``.
+
+    Attributes
+    ----------
+    weights : array (bits, d)
+    bias : array (bits,)
+    mean : array (d,)
+    scale : float
+        A typical distance of a row from the mean; 1 for cosine.
+    trained : bool
+        Whether the hash functions were learned from labels.
+    label_weight : float
+    labels : tuple of str
+        The dictionary; a label's position is its number.
+    label_projection : array (labels, bits)
+        What a label adds; a row of zeros where it takes no part.
+    """
+
+    weights: Vectors
+    bias: npt.NDArray[np.float64]
+    mean: Vectors
+    scale: float = 1.0
+    trained: bool = False
+    label_weight: float = 1.0
+    labels: tuple[str, ...] = ()
+    label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+
+    @property
+    def bits(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each label."""
+        return {name: i for i, name in enumerate(self.labels)}
+
+    @cached_property
+    def takes_part(self) -> npt.NDArray[np.bool_]:
+        """Which labels add anything."""
+        return np.asarray(self.label_projection.any(axis=1), dtype=bool)
+
+    @classmethod
+    def of_learner(cls, learner: Learner, label_weight: float, scale: float) -> Model:
+        """What a learner has come to."""
+        names = learner.label_names_
+        projection = np.zeros((len(names), learner.bits), dtype=np.float32)
+        learned = getattr(learner, "label_projection_", None)
+        if learned is not None:
+            # Names that came without training have no column yet.
+            projection[: learned.shape[1]] = learned.T[: len(names)]
+        return cls(
+            np.ascontiguousarray(learner.projection_.T, dtype=np.float32),
+            np.asarray(learner.bias_, dtype=np.float64),
+            learner.mean_.astype(np.float32),
+            scale,
+            learner.supervised,
+            label_weight,
+            names,
+            projection,
+        )
+
+    @classmethod
+    def random(cls, mean: npt.NDArray[Any], bits: int, seed: int, scale: float = 1.0) -> Model:
+        """Random hyperplanes through the mean: what to serve where there is nothing to learn from."""
+        drawn = np.random.default_rng([seed, bits]).standard_normal((bits, len(mean)))
+        weights = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+        return cls(weights, weights.astype(np.float64) @ mean, mean.astype(np.float32), scale)
+
+    def with_label_weight(self, label_weight: float) -> Model:
+        return replace(self, label_weight=label_weight)
+
+    # -- encoding ------------------------------------------------------------------------------------------
+
+    def encode(self, rows: Vectors, labels: Ragged | None = None) -> CodeArray:
+        """Packed codes of rows; with their labels for rows that are stored, without for queries."""
+        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
+        anchors = None if labels is None else self._anchors(labels)
+        for start in range(0, len(rows), CHUNK_ROWS):
+            chunk = rows[start : start + CHUNK_ROWS]
+            scores = chunk @ self.weights.T - self.bias.astype(np.float32)
+            if anchors is not None:
+                part = anchors[start : start + CHUNK_ROWS]
+                leaning = np.flatnonzero(np.diff(part.indptr))
+                centered = chunk[leaning] - self.mean
+                lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
+                added = part[leaning] @ self.label_projection
+                scores[leaning] += np.float32(self.label_weight) * lengths[:, None] * added
+            packed[start : start + CHUNK_ROWS] = pack(scores >= 0)
+        return packed
+
+    def _anchors(self, labels: Ragged) -> Any:
+        """Which label each row has, as a sparse matrix of zeros and ones; None where labels add nothing."""
+        if self.label_weight == 0 or not self.takes_part.any():
+            return None
+        ids = self.label_ids(labels)
+        known = np.flatnonzero(ids >= 0)
+        known = known[self.takes_part[ids[known]]]
+        row = np.repeat(np.arange(labels.rows), labels.lengths)[known]
+        ones = np.ones(len(known), dtype=np.float32)
+        matrix = sparse.csr_matrix((ones, (row, ids[known])), shape=(labels.rows, len(self.labels)))
+        # A name that a row has twice counts once.
+        matrix.sum_duplicates()
+        matrix.data[:] = 1
+        return matrix
+
+    def label_ids(self, labels: Ragged) -> npt.NDArray[np.int64]:
+        """The number of each label of all rows, end to end; -1 where the dictionary does not have it."""
+        numbers = self.numbers
+        names = labels.values.tolist()
+        return np.fromiter((numbers.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+
+    # -- saved form ----------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything but the label weight, which is an option of the index."""
+        return {
+            "weights": self.weights,
+            "bias": self.bias,
+            "mean": self.mean,
+            "scale": np.array(self.scale),
+            "trained": np.array(self.trained),
+            "labels": np.array(self.labels, dtype=np.str_),
+            "label_projection": self.label_projection,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float) -> Model:
+        return cls(
+            arrays["weights"],
+            arrays["bias"],
+            arrays["mean"],
+            float(arrays["scale"]),
+            bool(arrays["trained"]),
+            label_weight,
+            tuple(str(name) for name in arrays["labels"]),
+            arrays["label_projection"],
+        )
+
+
+def typical_distance(rows: Vectors, mean: npt.NDArray[Any]) -> float:
+    """The mean distance of rows from the mean; 1 where all are equal."""
+    if len(rows) == 0:
+        return 1.0
+    centered = rows - mean.astype(np.float32)
+    distance = float(np.sqrt(np.einsum("ij,ij->i", centered, centered)).mean())
+    return distance if np.isfinite(distance) and distance > 0 else 1.0
+
+
+def label_lists(labels: Ragged) -> Iterator[list[str]]:
+    """The labels of each row, as learners take them."""
+    return (row.tolist() for row in labels.each())

@@ -1,0 +1,140 @@
+"""Rows of the application's table, in binary: by key, page by page, or a sample of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.database.copy import TEXT, Array, Nullable, Ragged, Vector
+from foh_pg.updater.description import Index
+from foh_pg.updater.keys import KeyArray
+from foh_pg.updater.model import Vectors
+from foh_pg.updater.session import Session
+
+# Keys passed in one statement.
+KEYS_AT_ONCE = 10_000
+
+# What a row that cannot be indexed looks like is foh._names' business: its vector is null.
+ROWS = """
+SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE true"""
+LABELLED_ROWS = """
+SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source} s WHERE true"""
+BY_KEY = " AND s.{key} = ANY (%(keys)s::{key_type}[]) OFFSET 0) v WHERE v.x IS NOT NULL"
+# The second 32 bits of the digest whose first ones decide what is held out: independent of it, and uniform.
+SAMPLED = """ AND ('x' || substr(md5(s.{key}::text), 9, 8))::bit(32)::bigint < %(bound)s OFFSET 0) v
+WHERE v.x IS NOT NULL ORDER BY v.key"""
+PAGE = " AND s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT %(rows)s OFFSET 0) v"
+NEXT_PAGE = " AND s.{key} > %(after)s::{key_type}" + PAGE
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with a usable embedding; `labels` is empty for each row where the index has none."""
+
+    keys: KeyArray
+    vectors: Vectors
+    labels: Ragged
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, chosen: npt.NDArray[Any]) -> Rows:
+        """Some of the rows, by position or by a mask."""
+        if chosen.dtype == bool:
+            if chosen.all():
+                return self
+            chosen = np.flatnonzero(chosen)
+        return Rows(self.keys[chosen], self.vectors[chosen], take_ragged(self.labels, chosen))
+
+
+def take_ragged(ragged: Ragged, rows: npt.NDArray[Any]) -> Ragged:
+    """The arrays at the given positions."""
+    lengths = ragged.lengths[rows]
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(bounds[-1]) + np.repeat(ragged.bounds[rows] - bounds[:-1], lengths)
+    return Ragged(ragged.values[at], bounds)
+
+
+def join_ragged(parts: list[Ragged]) -> Ragged:
+    lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(part.lengths for part in parts)])
+    values = [part.values for part in parts if len(part.values)]
+    joined = np.concatenate(values) if values else np.empty(0, dtype=object)
+    return Ragged(joined, np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def no_rows(index: Index) -> Rows:
+    return Rows(
+        index.keys.empty(),
+        np.zeros((0, index.dimensions), dtype=np.float32),
+        Ragged(np.empty(0, dtype=object), np.zeros(1, dtype=np.int64)),
+    )
+
+
+def join_rows(index: Index, parts: list[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    none = no_rows(index)
+    return Rows(
+        np.concatenate([none.keys, *(part.keys for part in parts)]),
+        np.concatenate([none.vectors, *(part.vectors for part in parts)]),
+        join_ragged([part.labels for part in parts]),
+    )
+
+
+def read_by_key(session: Session, index: Index, keys: KeyArray) -> Rows:
+    """The rows of these keys that are there, in the order of numpy."""
+    parts = []
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
+        parts += [rows for rows, _ in _read(session, index, BY_KEY, {"keys": listed})]
+    rows = join_rows(index, parts)
+    # Whatever the plan of the query: the same rows make the same run.
+    order = np.argsort(rows.keys, kind="stable")
+    return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
+
+
+def read_sample(session: Session, index: Index, share: float) -> Rows:
+    """About this share of all rows, in the order of their keys; always the same ones."""
+    found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
+    return join_rows(index, [rows for rows, _ in found])
+
+
+def read_page(session: Session, index: Index, after: Any, rows: int) -> tuple[Rows, Any, bool]:
+    """The next rows in the order of the key; the key to go on after; whether there may be more.
+
+    A row whose embedding is there but cannot be used counts as read.
+    """
+    limits = {"after": after, "rows": rows}
+    found = list(_read(session, index, PAGE if after is None else NEXT_PAGE, limits))
+    if not found:
+        return no_rows(index), after, False
+    last = index.keys.parameters(found[-1][0].keys[-1:])[0]
+    more = sum(len(usable) for _, usable in found) == rows
+    return join_rows(index, [page.take(usable) for page, usable in found]), last, more
+
+
+def count_rows(session: Session) -> int:
+    """How many rows have an embedding."""
+    count: int = session.one("SELECT count(*) FROM {source} s WHERE s.{embedding} IS NOT NULL")[0]
+    return count
+
+
+def _read(
+    session: Session, index: Index, where: LiteralString, parameters: dict[str, Any]
+) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
+    """Rows, and which of them have a vector; it is zero where they do not."""
+    columns = [index.keys.column, Nullable(Vector(index.dimensions))]
+    text = ROWS
+    if index.labels is not None:
+        columns.append(Array(TEXT))
+        text = LABELLED_ROWS
+    for keys, (vectors, usable), *labels in session.copy_out(text + where, columns, parameters):
+        none = Ragged(np.empty(0, dtype=object), np.zeros(len(keys) + 1, dtype=np.int64))
+        yield Rows(index.keys.read(keys), vectors, labels[0] if labels else none), usable

@@ -1,0 +1,125 @@
+"""From rows to hash functions: the learner of an index, its stages, and the look before a model is served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg import learners
+from foh_pg.labels import LabelSets
+from foh_pg.learners import Learner, RandomHyperplanes
+from foh_pg.metrics import mean_average_precision
+from foh_pg.updater.description import Index
+from foh_pg.updater.model import Model, label_lists, typical_distance
+from foh_pg.updater.source import Rows, take_ragged
+
+# With fewer held-out rows than this a comparison says nothing.
+LEAST_HELD_OUT = 40
+
+
+def new_learner(index: Index) -> Learner:
+    """The learner that the index asks for, with its options, before any row."""
+    if index.labels is None:
+        return RandomHyperplanes(index.bits, seed=int(index.options["seed"]))
+    kind: Any = learners.get(index.learner)
+    known = set(kind(bits=index.bits).parameters())
+    names = ("label_weight", "memory", "forget", "similarity", "seed", "max_labels")
+    chosen = {name: index.options[name] for name in names if name in known}
+    if chosen.get("max_labels") == 0:
+        chosen.update(max_labels=1)
+    made: Learner = kind(bits=index.bits, **chosen)
+    return made
+
+
+def held_out(index: Index, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which rows never train."""
+    return index.keys.shares(rows.keys) < float(index.options["held_out"])
+
+
+def learn(index: Index, learner: Learner, rows: Rows) -> None:
+    """One stage. Rows without labels are the learner's to skip."""
+    labels = None if index.labels is None else list(label_lists(rows.labels))
+    learner.partial_fit(rows.vectors, labels, index.keys.plain(rows.keys))
+
+
+def served(index: Index, learner: Learner, scale: float) -> Model:
+    """What the learner has come to, for this index."""
+    return Model.of_learner(learner, float(index.options["label_weight"]), scale)
+
+
+def scale_of(index: Index, rows: Rows, mean: npt.NDArray[Any]) -> float:
+    return 1.0 if index.distance == "cosine" else typical_distance(rows.vectors, mean)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Held-out rows with labels: a quarter of them asks, the others are the base."""
+
+    rows: Rows
+    sets: LabelSets
+
+    @classmethod
+    def of(cls, rows: Rows) -> Examination:
+        labelled = rows.take(rows.labels.lengths > 0)
+        names = {name: i for i, name in enumerate(dict.fromkeys(labelled.labels.values.tolist()))}
+        return cls(
+            labelled, LabelSets.of([names[name] for name in row] for row in label_lists(labelled.labels))
+        )
+
+    @property
+    def telling(self) -> bool:
+        """Whether there are enough rows, of which some share a label."""
+        return len(self.rows) >= LEAST_HELD_OUT and len(self.sets.ids) > len(np.unique(self.sets.ids))
+
+    def score(self, model: Model) -> float:
+        """mAP of queries without labels among rows stored with theirs, as in the index."""
+        cut = len(self.rows) // 4
+        queries = model.encode(self.rows.vectors[:cut])
+        base = np.arange(cut, len(self.rows))
+        stored = model.encode(self.rows.vectors[cut:], take_ragged(self.rows.labels, base))
+        hot = self.sets.multi_hot(int(self.sets.ids.max()) + 1)
+        return mean_average_precision(queries, stored, hot[:cut], hot[cut:])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a candidate is served, and by which figures; `note` says why not."""
+
+    serve: bool
+    metrics: dict[str, Any]
+    note: str = ""
+
+
+def compare(index: Index, rows: Rows, candidate: Model, present: Model | None) -> Verdict:
+    """Look at a candidate before it is served, beside the present model where that was trained.
+
+    The first model must not be worse than random hyperplanes, a later one not worse than the present one by
+    more than the option `margin` (null: no such test).
+    """
+    exam = Examination.of(rows)
+    margin = index.options["margin"]
+    if not exam.telling:
+        return Verdict(True, {"held_out": len(exam.rows)})
+    found = exam.score(candidate)
+    metrics: dict[str, Any] = {"held_out": len(exam.rows), "map": _plain(found)}
+    if present is not None and present.trained:
+        rival, name, allowed = exam.score(present), "map_present", margin
+    else:
+        plain = Model.random(candidate.mean, index.bits, int(index.options["seed"]), candidate.scale)
+        rival, name, allowed = exam.score(plain), "map_random", 0.0
+    metrics[name] = _plain(rival)
+    if allowed is None or not found < rival - float(allowed):
+        return Verdict(True, metrics)
+    against = "the present one" if name == "map_present" else "random hyperplanes"
+    note = (
+        f"the new model is worse than {against} on {len(exam.rows)} held-out rows: "
+        f"mAP {found:.3f}, not {rival:.3f}"
+    )
+    return Verdict(False, {**metrics, "refused": True}, note)
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 5)

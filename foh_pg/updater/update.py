@@ -1,0 +1,337 @@
+"""`foh-pg update`: from the stream to better hash functions and up-to-date lists."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from foh_pg.database.copy import FLOAT8, INT4, Vector
+from foh_pg.errors import BuildError, FenceError
+from foh_pg.learners import Learner
+from foh_pg.updater import training
+from foh_pg.updater.batch import Batch, progress_after, read_batch
+from foh_pg.updater.build import Target, fill_again
+from foh_pg.updater.centers import Centers, no_centers, read_centers
+from foh_pg.updater.description import Index, find_index, read_index
+from foh_pg.updater.fill import discard_plan
+from foh_pg.updater.install import Installation, install
+from foh_pg.updater.keys import KeyArray
+from foh_pg.updater.merge import merge
+from foh_pg.updater.model import Model
+from foh_pg.updater.progress import Progressed, load_progress
+from foh_pg.updater.run import Progress, Run, recorded
+from foh_pg.updater.session import Session, open_session
+from foh_pg.updater.source import join_rows
+from foh_pg.updater.state import load_arrays
+
+BATCH_SIZE = 2000
+
+PRESENT_MODEL = """
+SELECT m.learned, m.trained, m.scale, m.mean::real[] FROM foh.model m
+WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
+"""
+PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
+WAITING = "SELECT EXISTS (SELECT FROM {stream})"
+PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
+
+
+def update(
+    target: Target,
+    index: str,
+    *,
+    batch_size: int = BATCH_SIZE,
+    max_seconds: float | None = None,
+    full: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Merge the stream of an index into its lists, batch by batch, and learn from it on the way.
+
+    Parameters
+    ----------
+    target : str, connection or None
+        A DSN, an idle connection, or None for what libpq's environment variables say.
+    index : str
+        Name of the index.
+    batch_size : int
+        Entries of the stream per transaction.
+    max_seconds : float, optional
+        No batch is begun after that; `Run.more` says whether entries are left.
+    full : bool
+        Encode everything again from the source, and choose new centers.
+    progress : callable, optional
+        Called with phase, done and total.
+    """
+    if batch_size < 1:
+        raise BuildError(f"batch_size is {batch_size}, it must be at least 1")
+    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    with open_session(target) as session:
+        found = find_index(session, index)
+        session.lock(found.id, found.name)
+        found = read_index(session)
+        if found.status != "ready":
+            raise BuildError(f"index {index!r} is not built yet: run foh-pg build {index}")
+        run = Run(found.name, "update", found.version, found.version, progress=progress)
+        with recorded(session, run):
+            if session.one(PLANNED)[0]:
+                run.note("discarded a build that was interrupted")
+                discard_plan(session)
+            _drain(session, run, found, batch_size, deadline, full)
+        return run
+
+
+def _drain(
+    session: Session, run: Run, index: Index, batch_size: int, deadline: float | None, full: bool
+) -> None:
+    work: Work | None = None
+    while full or session.one(WAITING)[0]:
+        run.more = not full
+        if deadline is not None and time.monotonic() >= deadline:
+            return
+        run.begin(session)
+        if work is None:
+            work = Work.load(session, run)
+        # Who is nearest to a center can only be told among all rows.
+        full = full or int(index.options["neighbors"]) > 0
+        if not full:
+            work.step(batch_size)
+        if full or work.resync:
+            work.fill_all(batch_size)
+            return
+        run.more = False
+
+
+@dataclass
+class Work:
+    """What an updater holds between batches: as the database has it at `index.version`."""
+
+    session: Session
+    run: Run
+    index: Index
+    centers: Centers
+    model: Model
+    learned: int
+    first: bool
+    progressed: Progressed
+    learner: Learner | None = None
+    resync: bool = False
+
+    @classmethod
+    def load(cls, session: Session, run: Run) -> Work:
+        with run.phase("load"), session.snapshot():
+            index = read_index(session)
+            model, learned, first = load_model(session, index)
+            return cls(
+                session,
+                run,
+                index,
+                read_centers(session, index),
+                model,
+                learned,
+                first,
+                load_progress(session, index),
+            )
+
+    @property
+    def learns(self) -> bool:
+        """Without labels there is a mean to find, once, and nothing more."""
+        return self.index.labels is not None or self.first
+
+    # -- one batch -----------------------------------------------------------------------------------------
+
+    def step(self, batch_size: int) -> None:
+        with self.run.phase("read"):
+            batch = self._read(batch_size)
+        if batch.resync:
+            self.resync = True
+        elif batch.truncated:
+            self._truncate(batch)
+        elif len(batch.seqs):
+            self._merge(batch)
+
+    def _read(self, batch_size: int) -> Batch:
+        batch = read_batch(self.session, batch_size, self.progressed, self.learns)
+        self._check(batch)
+        return batch
+
+    def _check(self, batch: Batch) -> None:
+        if batch.index.version != self.index.version:
+            raise FenceError(
+                f"index {self.index.name!r} went from version {self.index.version} to {batch.index.version} "
+                "under this run: another updater is at work; nothing was written, run the command again"
+            )
+        self.index = batch.index
+
+    def _merge(self, batch: Batch) -> None:
+        run, index = self.run, self.index
+        stage = self._stage(batch)
+        budget = index.options["budget"]
+        merged = merge(
+            self.session,
+            run,
+            batch,
+            self.centers,
+            stage.model,
+            learned=stage.new,
+            rows_seen=self.progressed.rows_seen + len(batch.rows),
+            budget=None if budget is None else max(0, int(budget) - run.rows_encoded),
+        )
+        run.rows += len(batch.seqs)
+        run.lists += merged.opened
+        run.rows_encoded += merged.encoded
+        run.stale = _staleness(merged.centers)
+        run.metrics.update(stage.metrics)
+        self._install(
+            batch,
+            merged.centers,
+            stage,
+            progress_after(batch, self.progressed, studied=stage.studied, forgot=stage.learner is not None),
+            lambda session: merged.write(session, index),
+        )
+
+    def _install(
+        self, batch: Batch, after: Centers, stage: Stage, progressed: Progressed, write: Any
+    ) -> None:
+        new_ids = after.ids[after.ids >= self.index.next_center]
+        next_center = int(new_ids.max()) + 1 if len(new_ids) else self.index.next_center
+        version = self.index.version + 1
+        learned = version if stage.new else self.learned
+        new = Installation(
+            self.index,
+            self.centers,
+            after,
+            stage.model,
+            learned,
+            stage.learner.state() if stage.learner is not None else None,
+            progressed.to_arrays(self.index),
+            next_center,
+            batch.seqs,
+            write,
+            {**stage.metrics, "rows": len(batch.seqs), "stale": _staleness(after)},
+        )
+        install(self.session, self.run, new)
+        self.index = replace(self.index, version=version, next_center=next_center)
+        self.centers, self.model, self.learned = after, stage.model, learned
+        self.first = self.first and not stage.new
+        self.progressed = progressed
+        self.learner = stage.learner or self.learner
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _stage(self, batch: Batch) -> Stage:
+        """Learn from the batch where there is enough to learn from; with no transaction open."""
+        index = self.index
+        changed = np.union1d(self.progressed.forgotten, batch.items.keys)
+        if not batch.due:
+            stage = self._center(batch)
+            if len(changed) < int(index.options["learn_rows"]):
+                return stage
+            return replace(stage, learner=self._forget(changed))
+        with self.run.phase("learn"):
+            learner = self._forget(changed)
+            rows = join_rows(index, [batch.pending, batch.rows])
+            held = training.held_out(index, rows)
+            training.learn(index, learner, rows.take(~held))
+        with self.run.phase("compare"):
+            scale = self.model.scale if not self.first else training.scale_of(index, rows, learner.mean_)
+            candidate = training.served(index, learner, scale)
+            examined = join_rows(index, [batch.examined, rows.take(held)])
+            verdict = training.compare(index, examined, candidate, self.model)
+        if verdict.serve:
+            return Stage(candidate, True, True, learner, verdict.metrics)
+        self.run.note(verdict.note + "; the rows were merged under the old one")
+        stage = self._center(batch)
+        return replace(stage, learner=learner, studied=True, metrics=verdict.metrics)
+
+    def _center(self, batch: Batch) -> Stage:
+        """Without anything learned: put the first, random hyperplanes through the mean of the rows, once."""
+        index, seen = self.index, self.progressed.rows_seen + len(batch.rows)
+        if not self.first or len(batch.rows) < 2 or seen < int(index.options["learn_rows"]):
+            return Stage(self.model, False, False, None, {})
+        mean = batch.rows.vectors.mean(axis=0, dtype=np.float64)
+        scale = training.scale_of(index, batch.rows, mean)
+        model = Model.random(mean, index.bits, int(index.options["seed"]), scale)
+        return Stage(model, True, False, None, {})
+
+    def _forget(self, keys: KeyArray) -> Learner:
+        """The learner, without what it kept of rows that were deleted or changed."""
+        learner = self._load_learner()
+        learner.forget_keys(self.index.keys.plain(keys))
+        return learner
+
+    def _load_learner(self) -> Learner:
+        if self.learner is None:
+            with self.session.snapshot():
+                arrays = load_arrays(self.session, "learner", self.learned)
+            self.learner = training.new_learner(self.index) if arrays is None else Learner.from_state(arrays)
+        return self.learner
+
+    # -- odd states ----------------------------------------------------------------------------------------
+
+    def _truncate(self, batch: Batch) -> None:
+        """The table was emptied: nothing of the lists is left, and the learner keeps no row of it."""
+        stage = Stage(self.model, False, False, None, {})
+        none = self.index.keys.empty()
+        learner = self._load_learner()
+        if learner.started:
+            for kept in (getattr(learner, "reservoir_", None), learner.warm_rows_):
+                if kept is not None and len(kept):
+                    learner.forget_keys(kept.keys)
+            stage = replace(stage, learner=learner)
+        self.run.rows += len(batch.seqs)
+
+        def write(session: Session) -> None:
+            session.execute("DELETE FROM {list}")
+            session.execute("DELETE FROM {item}")
+
+        progressed = Progressed(0, none, none, none)
+        self._install(batch, no_centers(self.index), stage, progressed, write)
+
+    def fill_all(self, batch_size: int) -> None:
+        """Learn from what is in the stream, then read, encode and place the whole source."""
+        learned, learner, after, more = self.learned, None, 0, True
+        while more:
+            with self.run.phase("read"):
+                batch = read_batch(self.session, batch_size, self.progressed, self.learns, after)
+            self._check(batch)
+            stage = self._stage(batch)
+            forgot = stage.learner is not None
+            self.progressed = progress_after(batch, self.progressed, studied=stage.studied, forgot=forgot)
+            self.model, self.first = stage.model, self.first and not stage.new
+            learner, learned = stage.learner or learner, self.index.version + 1 if stage.new else learned
+            self.run.metrics.update(stage.metrics)
+            after, more = int(batch.seqs[-1]) if batch.more else after, batch.more
+        state = learner.state() if learner is not None else None
+        fill_again(self.session, self.run, self.index, self.model, state, learned, self.progressed)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The model to merge under; whether it is new, and whether the learner has studied the pending rows."""
+
+    model: Model
+    new: bool
+    studied: bool
+    learner: Learner | None
+    metrics: dict[str, Any]
+
+
+def load_model(session: Session, index: Index) -> tuple[Model, int, bool]:
+    """The hash functions served, the version that learned them, and whether they are the very first."""
+    learned, trained, scale, mean = session.one(PRESENT_MODEL)
+    weight = float(index.options["label_weight"])
+    arrays = load_arrays(session, "served", learned)
+    if arrays is not None:
+        return Model.from_arrays(arrays, weight), learned, False
+    columns = [INT4, Vector(index.dimensions), FLOAT8]
+    parts = [*session.copy_out(PROJECTION, columns)]
+    weights = np.concatenate([part[1] for part in parts])
+    bias = np.concatenate([part[2] for part in parts])
+    return Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight), learned, True
+
+
+def _staleness(centers: Centers) -> float:
+    total = int(centers.lengths.sum())
+    return float((centers.stale * centers.lengths).sum() / total) if total else 0.0

@@ -1,0 +1,16 @@
+-- What each kind of role may do in foh, and what that lets it see: the words that foh.grant returns.
+CREATE OR REPLACE FUNCTION foh._right(kind text, revoke boolean) RETURNS TABLE (may text, exposes text)
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN revoke THEN 'nothing of this any more: ' ELSE '' END || t.may, CASE WHEN NOT revoke THEN t.exposes END
+    FROM (VALUES
+        ('reader', 'search, with its own rights on the table',
+         'what a search returns; and, to who calls the inner step (_near, _hamming) directly, keys and Hamming distances of rows that row-level security hides, and the hash functions; no table of foh'),
+        ('writer', 'write its table: the triggers need no rights in foh', 'nothing'),
+        ('updater', 'build, update, roll back and repair every index',
+         'all of foh, of every index: keys, codes, labels, embeddings of centers; the indexed columns of all rows of the tables, row-level security or not'),
+        ('owner', 'create and drop indexes on its own tables, and all that an updater may',
+         'all of foh, of every index: keys, codes, labels, embeddings of centers; the indexed columns of all rows of the tables, row-level security or not')
+    ) AS t (kind, may, exposes) WHERE t.kind = $1
+$function$;

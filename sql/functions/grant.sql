@@ -1,0 +1,36 @@
+-- Lets roles search, write, update or own, or takes it back. name null: all indexes there are now. To be called by a
+-- member of foh's owner; membership itself (updater, owner) is handed out by who installed foh.
+-- One row per role and index: what the role may do now, what that exposes, and what it lacks outside of foh.
+CREATE OR REPLACE FUNCTION foh.grant(name text DEFAULT NULL, reader name DEFAULT NULL, writer name DEFAULT NULL,
+                                     updater name DEFAULT NULL, owner name DEFAULT NULL, revoke boolean DEFAULT false)
+RETURNS TABLE (role name, kind text, index text, may text, exposes text, missing text)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    g record;
+    i foh.index;
+BEGIN
+    IF $1 IS NOT NULL THEN
+        i := foh._index($1);
+    END IF;
+    FOR g IN SELECT * FROM (VALUES ('reader', $2), ('writer', $3), ('updater', $4), ('owner', $5)) AS v (kind, role) WHERE v.role IS NOT NULL LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = g.role) THEN
+            RAISE EXCEPTION 'foh: there is no role %', quote_ident(g.role) USING ERRCODE = 'undefined_object';
+        END IF;
+        IF g.kind IN ('updater', 'owner') THEN
+            PERFORM foh._grant_ownership(g.role, revoke);
+            RETURN QUERY SELECT g.role, g.kind, NULL::text, t.may, t.exposes, NULL::text FROM foh._right(g.kind, revoke) t;
+            CONTINUE;
+        END IF;
+        FOR i IN SELECT x.* FROM foh.index x WHERE $1 IS NULL OR x.name = $1 ORDER BY x.name LOOP
+            IF g.kind = 'reader' THEN
+                PERFORM foh._grant_reading(i, g.role, revoke);
+            END IF;
+            RETURN QUERY SELECT g.role, g.kind, i.name, t.may, t.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role, g.kind) END
+                         FROM foh._right(g.kind, revoke) t;
+        END LOOP;
+    END LOOP;
+END
+$function$;

@@ -1,0 +1,133 @@
+"""kill -9 at every phase: nothing has happened, and running again ends as if nothing had."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg import updater
+from tests.digits import create_index, create_table, insert, violations
+from tests.postgres import Database
+from tests.recorded_state import recorded_state
+
+Connection = psycopg.Connection[Any]
+
+SWITCH = [("switch", step) for step in range(7)]
+UPDATE = [(name, 0) for name in ("load", "read", "learn", "compare", "encode", "affected", "centers")]
+UPDATE += [(name, 0) for name in ("encode again", "place")]
+BUILD = [(name, 0) for name in ("sample", "learn", "centers", "plan", "place")]
+
+
+def killed(database: Database, function: str, arguments: dict[str, Any], phase: str, step: int) -> None:
+    command = [sys.executable, "-m", "tests.faults.victim", function, database.dsn(), json.dumps(arguments)]
+    done = subprocess.run([*command, phase, str(step)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, f"phase {phase!r} was not reached: {done.stderr}"
+
+
+def prepare_update(connection: Connection) -> None:
+    create_table(connection)
+    create_index(connection, options='{"learn_rows": 200}')
+    insert(connection, range(500))
+    updater.update(connection, "digits")
+    connection.execute("DELETE FROM digit WHERE id % 7 = 0")
+    connection.execute("UPDATE digit SET label = 'other' WHERE id % 11 = 0")
+    insert(connection, range(500, 900))
+
+
+def prepare_build(connection: Connection) -> None:
+    create_table(connection)
+    insert(connection, range(900))
+    create_index(connection)
+    insert(connection, range(900, 1000))
+
+
+@pytest.fixture
+def twin(new_database: Callable[..., Database], database: Database) -> Connection:
+    """A database where nobody is killed."""
+    return new_database(template=database.server.template).connect("app_owner")
+
+
+@pytest.mark.parametrize(("phase", "step"), UPDATE + SWITCH)
+def test_update(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
+    for prepared in (connection, twin):
+        prepare_update(prepared)
+    before = recorded_state(connection)
+    killed(database, "update", {}, phase, step)
+    assert recorded_state(connection) == before
+    assert violations(connection) == []
+    for again in (connection, twin):
+        updater.update(again, "digits")
+    assert recorded_state(connection) == recorded_state(twin)
+    assert violations(connection) == []
+
+
+@pytest.mark.parametrize(("phase", "step"), BUILD + SWITCH[::3])
+def test_build(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
+    for prepared in (connection, twin):
+        prepare_build(prepared)
+    killed(database, "build", {}, phase, step)
+    assert violations(connection) == []
+    for again in (connection, twin):
+        updater.build(again, "digits")
+    assert recorded_state(connection) == recorded_state(twin)
+    assert violations(connection) == []
+
+
+def test_build_goes_on_where_it_was(
+    connection: Connection, database: Database, twin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for prepared in (connection, twin):
+        prepare_build(prepared)
+    monkeypatch.setattr("foh_pg.updater.fill.PIECE_ROWS", 300)
+    monkeypatch.setattr("foh_pg.updater.fill.PAGE_BYTES", 1)
+    monkeypatch.setattr("foh_pg.updater.fill.PAGE_ROWS", 300)
+    monkeypatch.setattr("foh_pg.updater.fill.LEAST_PAGE_ROWS", 300)
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(phase: str, done: int, total: int) -> None:
+        if phase == "place" and done > 600:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        updater.build(connection, "digits", progress=stop)
+    written = connection.execute("SELECT sum(cardinality(ids)) FROM foh.digits_list").fetchone()
+    assert written == (600,)
+    # What was placed already changes, and something is new.
+    for changed in (connection, twin):
+        changed.execute("DELETE FROM digit WHERE id < 10")
+        insert(changed, range(1000, 1100))
+    seen: list[int] = []
+    updater.build(connection, "digits", progress=lambda phase, done, total: seen.append(done))
+    assert violations(connection) == []
+    rows = connection.execute("SELECT sum(length) FROM foh.digits_center").fetchone()
+    assert rows == (1100,)
+    assert (
+        "interrupted"
+        in connection.execute("SELECT metrics::text FROM foh.run ORDER BY id DESC").fetchone()[0]
+    )
+    updater.update(connection, "digits")
+    assert violations(connection) == []
+
+
+def test_an_interrupted_rebuild_is_discarded_by_an_update(connection: Connection, database: Database) -> None:
+    prepare_build(connection)
+    updater.build(connection, "digits")
+    killed(database, "rebuild", {}, "switch", 1)
+    assert violations(connection) == []
+    insert(connection, range(1000, 1010))
+    run = updater.update(connection, "digits")
+    assert "discarded" in run.notes[0]
+    orphans = (
+        "SELECT count(*) FROM foh.digits_list l WHERE center NOT IN (SELECT center FROM foh.digits_center)"
+    )
+    assert connection.execute(orphans).fetchone() == (0,)
+    assert violations(connection) == []

@@ -1,0 +1,38 @@
+"""One database for all tests of a process: making one costs more than most of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.postgres import Database, Server
+
+
+@pytest.fixture(scope="session")
+def shared(server: Server) -> Iterator[list[Database]]:
+    databases: list[Database] = []
+    yield databases
+    for database in databases:
+        database.drop()
+
+
+@pytest.fixture
+def database(server: Server, shared: list[Database]) -> Iterator[Database]:
+    """A database with our schema and nothing else in it; emptied, not dropped, after the test."""
+    if not shared or shared[-1].server is not server:
+        shared.append(server.create_database(template=server.template))
+    database = shared[-1]
+    yield database
+    database.disconnect()
+    try:
+        with psycopg.connect(database.dsn(None), autocommit=True) as superuser:
+            superuser.execute("SET lock_timeout = '5s'")
+            superuser.execute("SELECT foh.drop_index(name) FROM foh.index")
+            superuser.execute("DROP OWNED BY app_owner, app_writer, app_reader CASCADE")
+            superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+    except psycopg.Error:
+        # A test may leave behind what only a new database is without.
+        shared.remove(database)
+        database.drop()

@@ -1,0 +1,191 @@
+"""Labels in a table of their own: its writes encode the rows of the source again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from psycopg import errors
+
+from tests.integration.capture.test_types import learn_labels
+from tests.recorded import (
+    Connection,
+    codes,
+    create_index,
+    create_table,
+    entries,
+    expected_code,
+    insert,
+    newest,
+    problems,
+    projection,
+    vectors,
+)
+
+X = vectors(20)
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(params=["statement", "partitioned"])
+def tagged(connection: Connection, request: pytest.FixtureRequest) -> Connection:
+    create_table(connection, partitioned=request.param == "partitioned")
+    # Columns named like variables of the triggers.
+    connection.execute(
+        """CREATE TABLE tags (id int GENERATED ALWAYS AS IDENTITY,
+                              keys int REFERENCES items ON DELETE CASCADE ON UPDATE CASCADE,
+                              deferred text, note int)"""
+    )
+    options = {} if request.param == "partitioned" else {"triggers": request.param}
+    create_index(connection, labels="deferred", labels_from="tags", labels_key="keys", options=options)
+    learn_labels(connection, NAMES)
+    for key in (1, 2, 3):
+        insert(connection, key, X[key])
+    return connection
+
+
+def agrees(connection: Connection, labels: dict[int, list[str]]) -> bool:
+    weights, bias = projection(connection)
+    rows = connection.execute("SELECT name, projection::text FROM foh.label").fetchall()
+    anchors = {name: [float(x) for x in value.strip("[]").split(",")] for name, value in rows}
+    expected = {}
+    for key, names in labels.items():
+        distance = float((X[key].astype(float) ** 2).sum() ** 0.5)
+        lean = distance * sum((np.array(anchors[name]) for name in names), 0 * bias)
+        expected[key] = expected_code((weights, bias - lean), X[key])
+    assert codes(connection) == expected
+    assert problems(connection) == []
+    return True
+
+
+def tag(connection: Connection, *pairs: tuple[int, str]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO tags (keys, deferred) VALUES (%s, %s)", pairs)
+
+
+def test_insert(tagged: Connection) -> None:
+    tagged.execute("INSERT INTO tags (keys, deferred) VALUES (1, 'a'), (1, 'b'), (2, 'c'), (2, 'unknown')")
+    assert agrees(tagged, {1: ["a", "b"], 2: ["c"], 3: []})
+
+
+def test_several_tags_of_a_row_are_one_entry(connection: Connection) -> None:
+    create_table(connection)
+    connection.execute("CREATE TABLE tags (item int, tag text)")
+    create_index(connection, labels="tag", labels_from="tags", labels_key="item")
+    insert(connection, 1, X[1])
+    connection.execute("INSERT INTO tags SELECT 1, 't' || i FROM generate_series(1, 50) i")
+    assert len(entries(connection)) == 2
+    connection.execute("UPDATE tags SET tag = tag || 'x'")
+    connection.execute("DELETE FROM tags")
+    assert len(entries(connection)) == 4
+
+
+def test_delete(tagged: Connection) -> None:
+    tag(tagged, (1, "a"), (1, "b"), (2, "c"))
+    tagged.execute("DELETE FROM tags WHERE deferred IN ('a', 'c')")
+    assert agrees(tagged, {1: ["b"], 2: [], 3: []})
+
+
+def test_update_of_a_label(tagged: Connection) -> None:
+    tag(tagged, (1, "a"), (2, "a"))
+    tagged.execute("UPDATE tags SET deferred = 'b' WHERE keys = 1")
+    assert agrees(tagged, {1: ["b"], 2: ["a"], 3: []})
+
+
+def test_update_of_the_row_it_belongs_to(tagged: Connection) -> None:
+    tag(tagged, (1, "a"), (2, "b"))
+    tagged.execute("UPDATE tags SET keys = 3 WHERE keys = 1")
+    assert agrees(tagged, {1: [], 2: ["b"], 3: ["a"]})
+
+
+def test_an_unrelated_update_writes_nothing(tagged: Connection) -> None:
+    tag(tagged, (1, "a"), (2, "b"))
+    before = entries(tagged)
+    tagged.execute("UPDATE tags SET note = 5")
+    tagged.execute("UPDATE tags SET deferred = deferred, keys = keys")
+    assert entries(tagged) == before
+
+
+def test_cascades(tagged: Connection) -> None:
+    tag(tagged, (1, "a"), (2, "b"))
+    tagged.execute("DELETE FROM items WHERE id = 1")
+    assert agrees(tagged, {2: ["b"], 3: []})
+    tagged.execute("UPDATE items SET id = 4 WHERE id = 3")
+    tag(tagged, (4, "c"))
+    tagged.execute("UPDATE items SET id = 3 WHERE id = 4")
+    assert agrees(tagged, {2: ["b"], 3: ["c"]})
+
+
+def test_rollback(tagged: Connection) -> None:
+    tag(tagged, (1, "a"))
+    with tagged.transaction(force_rollback=True):
+        tagged.execute("DELETE FROM tags")
+    assert agrees(tagged, {1: ["a"], 2: [], 3: []})
+
+
+def test_truncate_asks_for_a_resync(tagged: Connection) -> None:
+    tag(tagged, (1, "a"))
+    tagged.execute("TRUNCATE tags")
+    assert [entry.op for entry in entries(tagged)][-1] == "r"
+    assert problems(tagged) == []
+
+
+def test_truncate_of_both(tagged: Connection) -> None:
+    tag(tagged, (1, "a"))
+    tagged.execute("TRUNCATE items CASCADE")
+    assert {entry.op for entry in entries(tagged)[-2:]} == {"t", "r"}
+    assert newest(tagged) == {}
+
+
+def test_nulls_and_strangers(connection: Connection) -> None:
+    """Labels may come before their row, belong to none, or be null."""
+    create_table(connection)
+    connection.execute("CREATE TABLE tags (item int, tag text)")
+    create_index(connection, labels="tag", labels_from="tags", labels_key="item")
+    learn_labels(connection, NAMES)
+    connection.execute("INSERT INTO tags VALUES (NULL, 'a'), (1, 'a'), (2, 'b'), (1, NULL)")
+    insert(connection, 1, X[1])
+    assert agrees(connection, {1: ["a"]})
+    connection.execute("UPDATE tags SET item = 9 WHERE item IS NULL")
+    connection.execute("UPDATE tags SET item = NULL")
+    assert agrees(connection, {1: []})
+
+
+def test_deferred(tagged: Connection) -> None:
+    tagged.execute("SET foh.defer = on")
+    tag(tagged, (1, "a"))
+    assert entries(tagged)[-1][1:] == (1, "u", 0, 0, None)
+
+
+def test_a_partitioned_table_of_labels(connection: Connection) -> None:
+    create_table(connection)
+    connection.execute("CREATE TABLE tags (item int, tag text) PARTITION BY LIST (tag)")
+    connection.execute("CREATE TABLE tags_a PARTITION OF tags FOR VALUES IN ('a')")
+    connection.execute("CREATE TABLE tags_other PARTITION OF tags DEFAULT")
+    create_index(connection, labels="tag", labels_from="tags", labels_key="item")
+    learn_labels(connection, NAMES)
+    insert(connection, 1, X[1])
+    connection.execute("INSERT INTO tags_a VALUES (1, 'a')")
+    assert agrees(connection, {1: ["a"]})
+    connection.execute("UPDATE tags SET tag = 'b'")
+    assert agrees(connection, {1: ["b"]})
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            "item bigint, tag text",
+            "labels_key item of public.tags is of type bigint, the key it refers to is of type integer",
+        ),
+        (
+            "item int, tag text[]",
+            r"labels tag of public.tags are of type text\[\]; text and int can be labels",
+        ),
+        ("item int, other text", "public.tags has no column tag .argument labels."),
+        ("other int, tag text", "public.tags has no column item .argument labels_key."),
+    ],
+)
+def test_refusals(connection: Connection, columns: str, message: str) -> None:
+    create_table(connection)
+    connection.execute(f"CREATE TABLE tags ({columns})")
+    with pytest.raises((errors.DatatypeMismatch, errors.UndefinedColumn), match=message):
+        create_index(connection, labels="tag", labels_from="tags", labels_key="item")

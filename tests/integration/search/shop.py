@@ -1,0 +1,200 @@
+"""A table with an index on it, and what a search of it ought to return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+DIMENSIONS = 8
+BITS = 32
+
+# What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
+VERSION = """
+WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready'
+           WHERE name = %(name)s RETURNING id, version)
+INSERT INTO foh.model (index, version, trained, mean, scale)
+SELECT i.id, i.version, %(trained)s, m.mean, m.scale
+FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
+"""
+CENTERS = """
+WITH old AS (DELETE FROM {center} RETURNING center)
+INSERT INTO {center} (center, code, embedding, version)
+SELECT (SELECT coalesce(max(center), 0) FROM old) + row_number() OVER (ORDER BY p.key),
+       p.code, {embedding}, i.version
+FROM {source} s JOIN {place}(%(keys)s::{key_type}[]) p ON p.key = s.{key}, foh.index i
+WHERE i.name = %(name)s AND p.code IS NOT NULL
+"""
+LISTS = """
+WITH placed AS (
+    SELECT p.key, p.code, p.center,
+           ARRAY(SELECT c.center FROM {center} c WHERE c.center <> p.center
+                 ORDER BY c.code OPERATOR(extensions.<~>) p.code, c.center LIMIT %(others)s) AS others
+    FROM {place}(ARRAY(SELECT s.{key} FROM {source} s)) p WHERE p.code IS NOT NULL
+), listed AS (
+    INSERT INTO {list} (center, part, ids, codes)
+    SELECT e.center, 0, array_agg(placed.key), array_agg(placed.code)
+    FROM placed, unnest(placed.others || placed.center) AS e (center) GROUP BY e.center
+    RETURNING center, cardinality(ids) AS length
+), items AS (
+    INSERT INTO {item} (key, home, others) SELECT key, center, others FROM placed
+)
+UPDATE {center} c SET length = listed.length FROM listed WHERE listed.center = c.center
+"""
+
+
+class Shop:
+    """The table `item` with index `items` on it, seen through one connection."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        *,
+        index: str = "items",
+        source: str = "public.item",
+        key: str = "id",
+        key_type: str = "int",
+        embedding_type: str = f"extensions.vector({DIMENSIONS})",
+        distance: str = "cosine",
+        options: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.connection = connection
+        self.index, self.source, self.key, self.key_type = index, source, key, key_type
+        self.distance = distance
+        self.options = {"exact_rows": 0, **(options or {})}
+        self.run(
+            """CREATE TABLE {source} ({key} {key_type} PRIMARY KEY, embedding {embedding_type},
+               label text, tenant int, price float8)""",
+            embedding_type=sql.SQL(embedding_type),
+        )
+        given = {"dimensions": DIMENSIONS} if "[]" in embedding_type else {}
+        arguments = {"bits": BITS, "distance": distance, **given, **arguments}
+        self.execute(
+            sql.SQL("SELECT foh.create_index({}, {}::regclass, 'embedding', options => {}, {})").format(
+                sql.Literal(index),
+                sql.Literal(source),
+                sql.Literal(Jsonb(self.options)),
+                sql.SQL(", ").join(
+                    sql.SQL("{} => {}").format(sql.Identifier(name), sql.Literal(value))
+                    for name, value in arguments.items()
+                ),
+            )
+        )
+
+    def names(self) -> dict[str, sql.Composable]:
+        schema, _, table = self.source.rpartition(".")
+        own = {
+            suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
+            for suffix in ("center", "list", "item", "stream", "projection", "place", "search", "search_code",
+                           "candidates", "encode", "explain", "near")
+        }  # fmt: skip
+        unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
+        return {
+            **own,
+            "source": sql.Identifier(schema, table),
+            "key": sql.Identifier(self.key),
+            "key_type": sql.SQL(self.key_type),
+            "embedding": sql.SQL(unit if self.distance == "cosine" else "s.embedding::extensions.vector"),
+        }
+
+    def execute(self, statement: sql.Composable, parameters: Any = None) -> psycopg.Cursor[Any]:
+        return self.connection.execute(statement, parameters)
+
+    def execute_text(self, statement: str) -> psycopg.Cursor[Any]:
+        return self.connection.execute(statement.encode())
+
+    def run(self, statement: str, parameters: Any = None, **names: sql.Composable) -> psycopg.Cursor[Any]:
+        """Run SQL in which {source}, {key}, {stream} and so on stand for this shop's names."""
+        return self.execute(sql.SQL(statement).format(**{**self.names(), **names}), parameters)
+
+    def fill(self, keys: Iterable[Any], vectors: Any, **columns: Sequence[Any]) -> None:
+        rows = [
+            (key, text(vector), *values)
+            for key, vector, *values in zip(keys, vectors, *columns.values(), strict=True)
+        ]
+        self.connection.cursor().executemany(
+            sql.SQL("INSERT INTO {source} ({key}, embedding{more}) VALUES (%s, %s{marks})").format(
+                **self.names(),
+                more=sql.SQL("").join(sql.SQL(", {}").format(sql.Identifier(name)) for name in columns),
+                marks=sql.SQL(", %s" * len(columns)),
+            ),
+            rows,
+        )
+
+    def install(
+        self, centers: int = 4, *, seed: int | None = None, trained: bool = True, consume: bool = True
+    ) -> None:
+        """A new version with all rows in lists, as the updater leaves them; `seed` makes new hash functions."""
+        homes = int(self.options.get("homes", 1))
+        with self.connection.transaction():
+            self.run(VERSION, {"name": self.index, "trained": trained})
+            if seed is not None:
+                weights = np.random.default_rng(seed).normal(size=(BITS, DIMENSIONS))
+                for bit, row in enumerate(weights):
+                    self.run("UPDATE {projection} SET weights = %s WHERE bit = %s", [text(row), bit])
+            keys = [
+                row[0]
+                for row in self.run("SELECT {key} FROM {source} WHERE embedding IS NOT NULL ORDER BY 1")
+            ]
+            chosen = keys[:: max(1, len(keys) // centers)][:centers] if keys else []
+            self.run(CENTERS, {"name": self.index, "keys": chosen})
+            self.run("DELETE FROM {list}; DELETE FROM {item}")
+            self.run(LISTS, {"others": homes - 1})
+            if consume:
+                self.run("DELETE FROM {stream}")
+
+    def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
+        """The rows that a search returns, in its order."""
+        passed = sql.SQL("").join(
+            sql.SQL(", {} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
+        )
+        values = {
+            name: Jsonb(value) if isinstance(value, dict) else value for name, value in arguments.items()
+        }
+        return self.run(
+            "SELECT * FROM {search}(%(query)s, %(k)s{passed})",
+            {"query": text(query), "k": k, **values},
+            passed=passed,
+        ).fetchall()
+
+    def found(self, query: Any, k: int = 10, **arguments: Any) -> list[Any]:
+        return [row[0] for row in self.search(query, k, **arguments)]
+
+    def explain(self, query: Any) -> dict[str, str]:
+        return dict(self.run("SELECT * FROM {explain}(%(query)s)", {"query": text(query)}).fetchall())
+
+    def seen_by(self, connection: psycopg.Connection[Any]) -> Shop:
+        """The same shop through another connection."""
+        other = copy(self)
+        other.connection = connection
+        return other
+
+    def violations(self) -> list[tuple[Any, ...]]:
+        return self.execute(sql.SQL("SELECT * FROM foh.check(%s)"), [self.index]).fetchall()
+
+
+def text(vector: Any) -> str | None:
+    """A vector as its literal; anything else, None or broken text included, as it is."""
+    if vector is None or isinstance(vector, str):
+        return vector
+    return "[" + ",".join(map(repr, map(float, vector))) + "]"
+
+
+def vectors(count: int, seed: int = 0, dimensions: int = DIMENSIONS) -> np.ndarray[Any, Any]:
+    """Random rows; float32, so that the database holds exactly these."""
+    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+
+
+def exact_distance(rows: Any, query: Any, distance: str = "cosine") -> np.ndarray[Any, Any]:
+    base, point = np.asarray(rows, dtype=np.float64), np.asarray(query, dtype=np.float64)
+    if distance == "l2":
+        return np.linalg.norm(base - point, axis=1)
+    if distance == "ip":
+        return -(base @ point)
+    return 1 - base @ point / (np.linalg.norm(base, axis=1) * np.linalg.norm(point))

@@ -1,0 +1,184 @@
+"""After any sequence of writes and installs a search returns what brute force returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
+from tests.postgres import Database
+
+KEYS = st.integers(0, 14)
+# Few vectors, so that codes and distances tie; the origin and no vector at all among them.
+VECTORS = [*vectors(10, seed=20), np.zeros(8, dtype=np.float32), None]
+CHOICE = st.integers(0, len(VECTORS) - 1)
+QUERIES = vectors(3, seed=30)
+
+STORED = """
+WITH marker AS (SELECT coalesce(max(seq) FILTER (WHERE op = 't'), 0) AS truncated FROM {stream}),
+newest AS (SELECT DISTINCT ON (t.key) t.key, t.op, t.code FROM {stream} t, marker m
+           WHERE t.key IS NOT NULL AND t.seq > m.truncated ORDER BY t.key, t.seq DESC)
+SELECT key, coalesce(code, (SELECT p.code FROM {place}(ARRAY[key]) p))::text FROM newest WHERE op = 'u'
+UNION ALL
+SELECT l.key, l.code::text FROM (SELECT unnest(ids) AS key, unnest(codes) AS code FROM {list}, marker m
+                                 WHERE m.truncated = 0) l
+WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+"""
+
+
+def machine(database: Database, options: dict[str, Any]) -> type[RuleBasedStateMachine]:
+    class Searches(RuleBasedStateMachine):
+        """The rows that should be there are in `rows`; transactions keep a copy to go back to."""
+
+        @initialize()
+        def create(self) -> None:
+            self.shop = Shop(database.connect("app_owner"), options={"probes": 2, **options})
+            self.rows: dict[int, int] = {}
+            self.kept: dict[int, int] | None = None
+
+        @rule(key=KEYS, vector=CHOICE)
+        def write(self, key: int, vector: int) -> None:
+            self.shop.run(
+                """INSERT INTO {source} ({key}, embedding) VALUES (%s, %s)
+                   ON CONFLICT ({key}) DO UPDATE SET embedding = excluded.embedding""",
+                [key, text(VECTORS[vector])],
+            )
+            self.rows[key] = vector
+
+        @rule(keys=st.lists(KEYS, unique=True, max_size=6), vector=CHOICE)
+        def write_deferred(self, keys: list[int], vector: int) -> None:
+            with self.shop.connection.transaction():
+                self.shop.run("SELECT set_config('foh.defer', 'on', true)")
+                for key in keys:
+                    self.write(key, vector)
+                self.shop.run("SELECT set_config('foh.defer', 'off', true)")
+
+        @rule(low=KEYS, high=KEYS, vector=CHOICE)
+        def update(self, low: int, high: int, vector: int) -> None:
+            self.shop.run(
+                "UPDATE {source} SET embedding = %s WHERE {key} BETWEEN %s AND %s",
+                [text(VECTORS[vector]), low, high],
+            )
+            self.rows |= {key: vector for key in self.rows if low <= key <= high}
+
+        @rule(low=KEYS, high=KEYS)
+        def delete(self, low: int, high: int) -> None:
+            self.shop.run("DELETE FROM {source} WHERE {key} BETWEEN %s AND %s", [low, high])
+            self.rows = {key: vector for key, vector in self.rows.items() if not low <= key <= high}
+
+        @rule(low=KEYS)
+        def rename_keys(self, low: int) -> None:
+            self.shop.run("UPDATE {source} SET {key} = -{key} - 1 WHERE {key} >= %s", [low])
+            taken = {-key - 1: vector for key, vector in self.rows.items() if key >= low}
+            self.rows = {**{key: vector for key, vector in self.rows.items() if key < low}, **taken}
+
+        @precondition(lambda self: not any(key < 0 for key in self.rows))
+        @rule()
+        def truncate(self) -> None:
+            self.shop.run("TRUNCATE {source}")
+            self.rows = {}
+
+        @rule()
+        def drop_negative_keys(self) -> None:
+            self.delete(-100, -1)
+
+        @rule(centers=st.integers(1, 5), seed=st.one_of(st.none(), st.integers(0, 3)))
+        def install(self, centers: int, seed: int | None) -> None:
+            self.shop.install(centers=centers, seed=seed)
+
+        @precondition(lambda self: self.kept is None)
+        @rule()
+        def begin(self) -> None:
+            self.shop.run("BEGIN")
+            self.kept = dict(self.rows)
+
+        @precondition(lambda self: self.kept is not None)
+        @rule(commit=st.booleans())
+        def end(self, commit: bool) -> None:
+            self.shop.run("COMMIT" if commit else "ROLLBACK")
+            if not commit:
+                assert self.kept is not None
+                self.rows = self.kept
+            self.kept = None
+
+        @invariant()
+        def finds_what_brute_force_finds(self) -> None:
+            live = {key: VECTORS[at] for key, at in self.rows.items() if VECTORS[at] is not None}
+            stored = dict(self.shop.run(STORED).fetchall())
+            for number, query in enumerate(QUERIES):
+                self.check_hamming(query, live, stored, k=3 + number * 4)
+                self.check_blend(query, live, stored)
+
+        def distances(self, query: Any, stored: dict[int, str | None]) -> dict[int, int]:
+            code = self.shop.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0]
+            return {
+                key: sum(a != b for a, b in zip(code, other, strict=True))
+                for key, other in stored.items()
+                if other is not None
+            }
+
+        def check_hamming(self, query: Any, live: dict, stored: dict, k: int) -> None:
+            expected = self.distances(query, stored)
+            assert set(expected) == set(live)
+            every = self.shop.search(query, 100, probes=100, shortlist=0)
+            assert sorted(row[0] for row in every) == sorted(live)
+            few = self.shop.search(query, k, probes=100, shortlist=0)
+            assert len(few) == min(k, len(live))
+            if few and few[0][1] is not None:
+                assert [row[1] for row in few] == sorted(expected.values())[:k]
+                assert all(expected[row[0]] == row[1] for row in few)
+            # Any number of probes: k rows whenever there are k.
+            some = self.shop.found(query, k)
+            assert len(some) == len(set(some)) == min(k, len(live))
+            assert set(some) <= set(live)
+
+        def check_blend(self, query: Any, live: dict, stored: dict) -> None:
+            if not live:
+                return
+            with np.errstate(invalid="ignore"):
+                exact = np.nan_to_num(exact_distance(list(live.values()), query), nan=2.0)
+            hamming = self.distances(query, stored)
+            blend = {key: hamming[key] / BITS + exact[at] for at, key in enumerate(live)}
+            rows = self.shop.search(query, len(live), probes=100, shortlist=100)
+            if rows[0][1] is None:
+                assert [row[2] for row in rows] == pytest.approx(sorted(exact), abs=1e-5)
+            else:
+                assert [row[2] for row in rows] == pytest.approx(sorted(blend.values()), abs=1e-5)
+                assert all(row[2] == pytest.approx(blend[row[0]], abs=1e-5) for row in rows)
+
+        def teardown(self) -> None:
+            if hasattr(self, "shop"):
+                if self.kept is not None:
+                    self.end(commit=True)
+                self.finds_what_brute_force_finds()
+                assert self.shop.violations() == []
+                self.shop.run("SELECT foh.drop_index('items')")
+                self.shop.run("DROP TABLE {source}")
+                self.shop.connection.close()
+
+    return Searches
+
+
+@pytest.mark.parametrize("options", [{}, {"homes": 2}], ids=["one home", "two homes"])
+def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any]) -> None:
+    run_state_machine_as_test(
+        machine(database, options),
+        settings=settings(
+            max_examples=8,
+            stateful_step_count=16,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,287 @@
+"""What a search returns: keys under their own name and type, ranked by each distance, of each type of embedding."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
+
+KEYS = {
+    "int": range(-5, 55),
+    "bigint": [n * 2**40 - 2**62 for n in range(60)],
+    "uuid": [UUID(int=n * 2**100 + 7) for n in range(60)],
+    "text": [f"key {n} 'ü\\" for n in range(60)],
+    "varchar": [f"V{n}" for n in range(60)],
+}
+
+
+def test_keys_keep_their_type(new_shop) -> None:
+    for number, key_type in enumerate(KEYS):
+        check_key_type(new_shop(key_type=key_type, source=f"public.item{number}", index=f"items {number}"))
+
+
+def check_key_type(shop: Shop) -> None:
+    key_type = shop.key_type
+    keys, base = list(KEYS[key_type]), vectors(60)
+    shop.fill(keys, base)
+    shop.install()
+    shop.run("UPDATE {source} SET price = 1 WHERE {key} = %s", [keys[3]])
+    order = np.argsort(exact_distance(base, base[7]))
+    assert shop.found(base[7], 60, shortlist=0, probes=4) != []
+    assert set(shop.found(base[7], 60)) == set(keys)
+    assert shop.found(base[7], 1) == [keys[order[0]]] == [keys[7]]
+    [row] = shop.execute(
+        sql.SQL("SELECT key, distance, score FROM foh.search(%s, %s, 1)"), [shop.index, text(base[7])]
+    )
+    assert row[0] == str(keys[7])
+
+
+COLUMNS = ["k", "distance", "score", "query", "key", "probes", "code", "near", "filter", "params", "vector", "n", "e", "s",
+           "keys", "Id", "with space", 'quo"te', "ünï", "{source}", "select", "reach"]  # fmt: skip
+
+
+def test_keys_keep_their_name(new_shop) -> None:
+    for number, key in enumerate(COLUMNS):
+        check_key_name(new_shop(key=key, source=f"public.item{number}", index=f"items{number}"))
+
+
+def check_key_name(shop: Shop) -> None:
+    key = shop.key
+    base = vectors(40)
+    shop.fill(range(40), base)
+    shop.install()
+    shop.fill([40], vectors(1, seed=2))
+    names = sql.SQL("SELECT * FROM {}(%s, 3, {})")
+    for call in ("filter => 'tenant IS NULL'", "shortlist => 0", "probes => 100"):
+        cursor = shop.execute(
+            names.format(shop.names()["search"], sql.SQL(call.replace("%", "%%"))), [text(base[5])]
+        )
+        assert cursor.description[0].name == key
+        assert len({column.name for column in cursor.description}) == 3
+        assert len(cursor.fetchall()) == 3
+    assert shop.found(base[5], 1, filter=sql.SQL("s.{} = 5").format(sql.Identifier(key)).as_string()) == [5]
+    shop.run("SELECT {key} FROM {candidates}(%s, 100)", [text(base[5])])
+    code = shop.run("SELECT {encode}(%s)", [text(base[5])]).fetchone()[0]
+    rows = shop.run("SELECT {key} FROM {search_code}(%s::bit(32), 50)", [code]).fetchall()
+    assert {row[0] for row in rows} == set(range(41))
+    shop.run("UPDATE foh.index SET status = 'building'")
+    assert shop.found(base[5], 1) == [5]
+    assert len(shop.run("SELECT {key} FROM {search_code}(%s::bit(32), 50)", [code]).fetchall()) == 41
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
+def test_distances_and_types(new_shop, distance: str) -> None:
+    types = (
+        "extensions.vector(8)",
+        "extensions.vector",
+        "extensions.halfvec(8)",
+        "real[]",
+        "double precision[]",
+    )
+    for number, embedding_type in enumerate(types):
+        shop = new_shop(
+            distance=distance,
+            embedding_type=embedding_type,
+            source=f"public.item{number}",
+            index=f"items{number}",
+            **({"dimensions": 8} if embedding_type == "extensions.vector" else {}),
+        )
+        check_distances(shop, distance, embedding_type)
+
+
+def check_distances(shop: Shop, distance: str, embedding_type: str) -> None:
+    # Halves of small whole numbers: a halfvec holds them exactly.
+    base = np.round(vectors(120) * 4) / 2
+    shop.fill(
+        range(120), base if "[]" not in embedding_type else [text(row).translate(BRACES) for row in base]
+    )
+    shop.install()
+    query = np.round(vectors(1, seed=9)[0] * 4) / 2
+    expected = exact_distance(base, query, distance)
+
+    # A shortlist of everything: the blend of both distances, as ALGORITHM section 6 has it.
+    rows = shop.search(query, 120, probes=100, shortlist=1000)
+    assert {row[0] for row in rows} == set(range(120))
+    for key, hamming, score in rows:
+        assert score == pytest.approx(hamming / BITS + expected[key], abs=1e-5)
+    assert [row[2] for row in rows] == sorted(row[2] for row in rows)
+
+    # The fallback: the exact distance alone.
+    shop.run("UPDATE foh.index SET status = 'building'")
+    rows = shop.search(query, 20)
+    assert [row[2] for row in rows] == pytest.approx(np.sort(expected)[:20], abs=1e-5)
+    assert all(row[1] is None for row in rows)
+
+
+BRACES = str.maketrans("[]", "{}")
+
+
+def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:
+    weights = np.array(
+        [
+            np.fromstring(row[0].strip("[]"), sep=",")
+            for row in shop.run("SELECT weights::text FROM {projection} ORDER BY bit")
+        ]
+    )
+    query = vectors(1, seed=5)[0]
+    expected = "".join("1" if value >= 0 else "0" for value in weights @ query)
+    assert shop.run("SELECT {encode}(%s)::text", [text(query)]).fetchone() == (expected,)
+
+
+def test_hamming_alone(shop: Shop) -> None:
+    query = vectors(1, seed=5)[0]
+    code = shop.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0]
+    codes = dict(shop.run("SELECT unnest(ids), unnest(codes)::text FROM {list}").fetchall())
+    distances = {key: sum(a != b for a, b in zip(code, other, strict=True)) for key, other in codes.items()}
+    rows = shop.search(query, 50, probes=100, shortlist=0)
+    assert [row[1] for row in rows] == sorted(distances.values())[:50]
+    assert all(distances[key] == distance for key, distance, _ in rows)
+    assert [row[2] for row in rows] == [row[1] / BITS for row in rows]
+    by_code = shop.run("SELECT * FROM {search_code}(%s::bit(32), 50, 100)", [code]).fetchall()
+    assert [row[1] for row in by_code] == [row[1] for row in rows]
+
+
+def test_blend(new_shop) -> None:
+    shop = new_shop(options={"blend": 1000})
+    base = vectors(100)
+    shop.fill(range(100), base)
+    shop.install()
+    order = list(np.argsort(exact_distance(base, base[3])))
+    assert shop.found(base[3], 20, probes=100, shortlist=200) == order[:20]
+    shop.execute(sql.SQL("""SELECT foh.alter_index('items', '{{"blend": 0}}')""").format())
+    assert [row[2] for row in shop.search(base[3], 20)] == [row[1] / BITS for row in shop.search(base[3], 20)]
+
+
+def test_few_probes_read_the_nearest_lists(shop: Shop) -> None:
+    query = vectors(1, seed=5)[0]
+    everything = {row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 100)", [text(query)])}
+    some = {row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 2)", [text(query)])}
+    assert everything == set(range(200))
+    assert 0 < len(some) < 200
+    lists = {center: set(ids) for center, ids in shop.run("SELECT center, ids FROM {list}")}
+    assert some in [lists[a] | lists[b] for a in lists for b in lists if a < b]
+
+
+def test_options_of_the_index_are_the_defaults(shop: Shop) -> None:
+    query = vectors(1, seed=5)[0]
+    shop.execute(sql.SQL("SELECT foh.alter_index('items', {})").format('{"probes": 1, "shortlist": 0}'))
+    assert shop.explain(query)["centers probed"] == "1"
+    assert all(score == distance / BITS for _, distance, score in shop.search(query))
+
+
+def test_many_queries_in_one_statement(shop: Shop) -> None:
+    base = vectors(200)
+    queries = [3, 141, 77]
+    rows = shop.run(
+        """SELECT q.at, r.{key}, r.score FROM unnest(%s::text[]) WITH ORDINALITY AS q (query, at)
+           CROSS JOIN LATERAL {search}(q.query::extensions.vector, 4) r""",
+        [[text(base[number]) for number in queries]],
+    ).fetchall()
+    for at, number in enumerate(queries, 1):
+        assert [row[1:] for row in rows if row[0] == at] == [
+            (key, score) for key, _, score in shop.search(base[number], 4)
+        ]
+        assert next(row[1] for row in rows if row[0] == at) == number
+
+
+class TestBadArguments:
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            ("'[1,2]', 5", "index 'items' has 8 dimensions, the query has 2"),
+            ("NULL, 5", "the query is NULL"),
+            ("{zero}, 0", "k is 0, it must be 1 or more"),
+            ("{zero}, -3", "k is -3"),
+            ("{zero}, NULL", "k is NULL"),
+            ("{zero}, 5, probes => 0", "probes is 0, it must be 1 or more"),
+            ("{zero}, 5, shortlist => -1", "shortlist is -1"),
+        ],
+    )
+    def test_are_named(self, shop: Shop, call: str, message: str) -> None:
+        call = call.format(zero=f"'{text([0] * 8)}'")
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match=message):
+            shop.execute(sql.SQL(f"SELECT * FROM foh.items_search({call})"))
+
+    def test_not_a_number(self, shop: Shop) -> None:
+        with pytest.raises(psycopg.DataError, match="NaN not allowed"):
+            shop.search("[nan,0,0,0,0,0,0,0]")
+
+    @pytest.mark.parametrize(
+        ("code", "message"),
+        [("B'0101'", "index items has 32 bits, the query code has 4"), ("NULL", "has none: it is NULL")],
+    )
+    def test_codes(self, shop: Shop, code: str, message: str) -> None:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match=message):
+            shop.execute(sql.SQL(f"SELECT * FROM foh.items_search_code({code})"))
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="bits"):
+            shop.execute(sql.SQL("SELECT * FROM foh.items_search(NULL, code => B'01')"))
+
+    def test_encode(self, shop: Shop) -> None:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="8 dimensions, the query has 3"):
+            shop.execute(sql.SQL("SELECT foh.items_encode('[1,2,3]')"))
+
+    def test_version_of_a_code(self, shop: Shop) -> None:
+        call = sql.SQL("SELECT count(*) FROM foh.items_search_code(%s::bit(32), 5, version => %s)")
+        code = "01" * 16
+        assert shop.execute(call, [code, 2]).fetchone() == (5,)
+        with pytest.raises(
+            psycopg.Error, match="made for version 1 of index items, which is at version 2"
+        ) as caught:
+            shop.execute(call, [code, 1])
+        assert caught.value.sqlstate == "FH002"
+
+    def test_unknown_index(self, shop: Shop) -> None:
+        with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index 'other'"):
+            shop.execute(sql.SQL("SELECT * FROM foh.search('other', '[1]')"))
+        with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index NULL"):
+            shop.execute(sql.SQL("SELECT * FROM foh.search(NULL, '[1]')"))
+
+
+def test_zero_vectors(new_shop) -> None:
+    for number, distance in enumerate(["cosine", "l2", "ip"]):
+        shop = new_shop(index=f"zero {number}", source=f"public.zero{number}", distance=distance)
+        base = np.vstack([vectors(30), np.zeros((3, 8))])
+        shop.fill(range(33), base)
+        shop.install()
+        for query in (np.zeros(8), base[4]):
+            for shortlist in (0, 1000):
+                assert set(shop.found(query, 33, shortlist=shortlist)) == set(range(33))
+                assert not any(np.isnan(row[2]) for row in shop.search(query, 33, shortlist=shortlist))
+        assert shop.found(base[4], 1)[0] == 4 or distance == "ip"
+        shop.run("UPDATE foh.index SET status = 'building'")
+        assert set(shop.found(np.zeros(8), 33)) == set(range(33))
+
+
+def test_rows_without_an_embedding(shop: Shop) -> None:
+    shop.fill([500, 501], [None, vectors(1, seed=3)[0]])
+    assert set(shop.found(vectors(1)[0], 1000)) == {*range(200), 501}
+    shop.run("UPDATE {source} SET embedding = NULL WHERE {key} IN (501, 3)")
+    assert set(shop.found(vectors(1)[0], 1000)) == set(range(200)) - {3}
+    assert set(shop.found(vectors(1)[0], 1000, shortlist=0)) == set(range(200)) - {3}
+    shop.run("UPDATE foh.index SET status = 'building'")
+    assert set(shop.found(vectors(1)[0], 1000)) == set(range(200)) - {3}
+
+
+def test_arrays_that_are_no_vectors_are_not_found(new_shop) -> None:
+    shop = new_shop(embedding_type="double precision[]")
+    good = [text(row).translate(BRACES) for row in vectors(20)]
+    bad = [
+        "{1,2}",
+        "{1,2,3,4,5,6,7,NULL}",
+        "{NaN,1,1,1,1,1,1,1}",
+        "{1e300,1,1,1,1,1,1,1}",
+        "{}",
+        "{Infinity,1,1,1,1,1,1,1}",
+    ]
+    shop.fill(range(26), good + bad)
+    assert set(shop.found(vectors(1)[0], 100)) == set(range(20))
+    shop.install()
+    assert set(shop.found(vectors(1)[0], 100)) == set(range(20))
+    assert set(shop.found(vectors(1)[0], 100, shortlist=0)) == set(range(20))
+    shop.run("UPDATE foh.index SET status = 'building'")
+    assert set(shop.found(vectors(1)[0], 100)) == set(range(20))

@@ -1,0 +1,137 @@
+"""Whoever sets search_path, or makes temporary tables named like ours, changes nothing in what a search does."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.integration.search.shop import Shop, text, vectors
+from tests.postgres import Database
+
+QUERY = vectors(1, seed=5)[0]
+
+OPERATORS = {
+    "integer": ("=", "<>", "<", ">", "+", "*", "-", "/", "%%"),
+    "bigint": ("=", "<>", "<", ">", "+", "*", "-", "/"),
+    "double precision": ("=", "<>", "<", ">", "+", "*", "-", "/"),
+    "text": ("=", "<>", "<", ">", "||"),
+    "name": ("=", "||"),
+    "oid": ("=", "<>"),
+    "extensions.vector": ("<=>", "<->", "<#>", "="),
+    "extensions.halfvec": ("<#>",),
+    "bit": ("<~>", "=", "#"),
+    "anyarray": ("||", "="),
+}
+FUNCTIONS = {
+    "unnest": "anyarray", "array_agg": "anynonarray", "cardinality": "anyarray", "length": "bit",
+    "vector_dims": "extensions.vector", "l2_normalize": "extensions.vector", "format": "text", "count": "integer",
+    "quote_literal": "text", "abs": "double precision", "array_ndims": "anyarray", "bit_or": "bit",
+    "to_regclass": "text", "sum": "integer", "trunc": "double precision", "to_regprocedure": "text",
+}  # fmt: skip
+TYPES = ("float8", "text", "jsonb", "record", "name", "vector", "bool", "int4", "int8", "regclass")
+
+
+@pytest.fixture
+def evil(shop: Shop, superuser: psycopg.Connection) -> psycopg.Connection:
+    """A schema full of traps: whatever in it is called raises an error."""
+    superuser.execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO PUBLIC")
+    body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a trap was called'; END $$"
+    for number, (type_name, symbols) in enumerate(OPERATORS.items()):
+        for at, symbol in enumerate(symbols):
+            returns = "boolean" if symbol in ("=", "<>", "<", ">") else type_name
+            superuser.execute(
+                f"CREATE FUNCTION evil.o{number}_{at}({type_name}, {type_name}) RETURNS {returns} {body}"
+            )
+            superuser.execute(
+                f"CREATE OPERATOR evil.{symbol.replace('%%', '%')} "
+                f"(LEFTARG = {type_name}, RIGHTARG = {type_name}, FUNCTION = evil.o{number}_{at})"
+            )
+    for name, argument in FUNCTIONS.items():
+        superuser.execute(f"CREATE FUNCTION evil.{name}({argument}) RETURNS int {body}")
+    for name in TYPES:
+        superuser.execute(f"CREATE DOMAIN evil.{name} AS char(1) CHECK (false)")
+    return superuser
+
+
+FORMS = (
+    "SELECT * FROM {search}(%(query)s, 20)",
+    "SELECT * FROM {search}(%(query)s, 20, shortlist => 0)",
+    "SELECT * FROM {search}(%(query)s, 20, filter => 's.price OPERATOR(pg_catalog.<) 100')",
+    "SELECT * FROM {search}(%(query)s, 20, filter => 's.price OPERATOR(pg_catalog.<) 3')",
+    "SELECT * FROM {search}(%(query)s, 500)",
+    "SELECT * FROM {search_code}(%(code)s::bit(32), 20)",
+    "SELECT * FROM {search_code}(%(code)s::bit(32), 500)",
+    "SELECT * FROM {candidates}(%(query)s)",
+    "SELECT * FROM {explain}(%(query)s)",
+    "SELECT {encode}(%(query)s)",
+    "SELECT * FROM foh.search('items', %(query)s, 20)",
+)
+
+
+@pytest.mark.parametrize("path", ["evil, pg_catalog, extensions, public", "evil", "pg_catalog", "'', evil"])
+def test_hostile_search_path(shop: Shop, evil: psycopg.Connection, database: Database, path: str) -> None:
+    shop.run("UPDATE {source} SET price = {key}")
+    values = {"query": text(QUERY), "code": "01" * 16}
+    expected = {
+        state: [in_state(shop, state).run(form, values).fetchall() for form in FORMS]
+        for state in ("ready", "building")
+    }
+    # A new session: its plans and its functions are compiled under the hostile path.
+    victim = shop.seen_by(database.connect("app_owner"))
+    victim.execute_text(f"SET search_path = {path}")
+    for state, answers in expected.items():
+        in_state(shop, state)
+        assert [victim.run(form, values).fetchall() for form in FORMS] == answers
+    victim.execute_text(
+        "INSERT INTO public.item (id, embedding) SELECT 900, embedding FROM public.item WHERE id OPERATOR(pg_catalog.=) 7"
+    )
+    assert 900 in shop.found(vectors(200)[7], 2)
+
+
+def test_types_of_embeddings_under_a_hostile_path(new_shop, evil, database: Database) -> None:
+    for number, embedding_type in enumerate(["real[]", "double precision[]", "extensions.halfvec(8)"]):
+        shop = new_shop(
+            index=f"i{number}", source=f"public.t{number}", embedding_type=embedding_type, distance="l2"
+        )
+        rows = [text(row) for row in vectors(50)]
+        shop.fill(
+            range(50),
+            [row.translate(str.maketrans("[]", "{}")) if "[]" in embedding_type else row for row in rows],
+        )
+        shop.install()
+        before = shop.search(QUERY, 50)
+        victim = shop.seen_by(database.connect("app_owner"))
+        victim.execute_text("SET search_path = evil, pg_catalog, public")
+        assert victim.search(QUERY, 50) == before
+
+
+def in_state(shop: Shop, state: str) -> Shop:
+    shop.run("UPDATE foh.index SET status = %s", [state])
+    return shop
+
+
+def test_temporary_objects_named_like_ours(shop: Shop, database: Database) -> None:
+    expected = shop.search(QUERY, 20)
+    victim = shop.seen_by(database.connect("app_owner"))
+    for name in (
+        "item",
+        "items_list",
+        "items_center",
+        "items_stream",
+        "items_projection",
+        "index",
+        "model",
+        "label",
+    ):
+        victim.execute_text(
+            f"CREATE TEMP TABLE {name} (id int, key int, center int, ids int[], codes bit(32)[])"
+        )
+    victim.execute_text(
+        "CREATE FUNCTION pg_temp.vector_dims(extensions.vector) RETURNS int LANGUAGE sql AS 'SELECT 1/0'"
+    )
+    victim.execute_text("SET search_path = pg_temp, public, foh")
+    assert victim.search(QUERY, 20) == expected
+    victim.execute_text(
+        "INSERT INTO public.item (id, embedding) SELECT 900, embedding FROM public.item WHERE id = 7"
+    )
+    assert victim.found(vectors(200)[7], 2, shortlist=0) in ([7, 900], [900, 7])

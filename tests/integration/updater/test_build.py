@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.updater import build
+from tests.digits import create_index, create_table, digits, insert, precision, vector, violations
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def table(connection: Connection) -> Connection:
+    create_table(connection)
+    insert(connection, range(1500))
+    return connection
+
+
+def status(connection: Connection) -> tuple[Any, ...]:
+    row = connection.execute("SELECT status, version FROM foh.index WHERE name = 'digits'").fetchone()
+    assert row is not None
+    return row
+
+
+def test_places_and_trains(table: Connection, database: Database) -> None:
+    create_index(table)
+    assert status(table) == ("building", 1)
+    run = build(database.dsn(), "digits")
+    assert (run.rows, run.to_version) == (1500, 2)
+    assert status(table) == ("ready", 2)
+    assert violations(table) == []
+    assert precision(table, range(1600, 1650)) > 0.85
+    trained, fallback = table.execute(
+        "SELECT m.trained, (SELECT value FROM foh.digits_explain(%s::extensions.vector) WHERE step = 'fallback')"
+        " FROM foh.model m WHERE version = 2",
+        [vector(digits()[0][1600])],
+    ).fetchone()
+    assert (trained, fallback) == (True, "none")

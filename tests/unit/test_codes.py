@@ -1,0 +1,88 @@
+"""Packed codes."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from foh_pg import codes
+from foh_pg.errors import InputError
+
+tables = hnp.arrays(bool, st.tuples(st.integers(0, 12), st.integers(1, 140)))
+
+
+@given(tables)
+def test_unpack_reverses_pack(bits):
+    assert np.array_equal(codes.unpack(codes.pack(bits), bits.shape[1]), bits)
+
+
+@given(tables)
+def test_unused_bits_are_zero(bits):
+    packed = codes.pack(bits)
+    assert packed.shape == (len(bits), codes.width(bits.shape[1]))
+    assert not np.unpackbits(packed, axis=1)[:, bits.shape[1] :].any()
+
+
+@given(hnp.arrays(bool, st.tuples(st.just(1), st.integers(1, 100))))
+def test_bytes_are_those_of_a_postgresql_bit_string(bits):
+    """`bit_send` writes the length in bits and then the bytes, first bit highest, padded with zeros."""
+    text = "".join("1" if bit else "0" for bit in bits[0])
+    padded = text.ljust(8 * -(-len(text) // 8), "0")
+    sent = struct.pack("!i", len(text)) + int(padded, 2).to_bytes(len(padded) // 8, "big")
+    assert struct.pack("!i", bits.shape[1]) + codes.pack(bits).tobytes() == sent
+
+
+@given(st.integers(1, 200), st.integers(0, 9), st.integers(0, 9), st.integers(0, 2**32 - 1))
+def test_hamming_counts_different_bits(k, n, m, seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.random((n, k)) < 0.5, rng.random((m, k)) < 0.5
+    expected = (a[:, None, :] != b[None, :, :]).sum(axis=2).reshape(n, m)
+    assert np.array_equal(codes.hamming(codes.pack(a), codes.pack(b)), expected)
+    blocks = list(codes.hamming_blocks(codes.pack(a), codes.pack(b), pairs=3))
+    assert np.array_equal(np.concatenate([np.zeros((0, m)), *(block for _, block in blocks)]), expected)
+    if n == m:
+        assert np.array_equal(codes.hamming_rows(codes.pack(a), codes.pack(b)), np.diag(expected))
+
+
+@given(hnp.arrays(np.uint64, st.integers(0, 50)))
+def test_counting_by_table_agrees(words):
+    expected = [bin(int(word)).count("1") for word in words]
+    assert codes._count_bits_by_table(words).tolist() == expected
+    assert np.asarray(codes._count_bits(words)).tolist() == expected
+
+
+@given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_nearest_is_a_stable_sort(n, k, seed):
+    rng = np.random.default_rng(seed)
+    base, queries = rng.random((n, 5)) < 0.5, rng.random((4, 5)) < 0.5
+    rows, distances = codes.nearest(codes.pack(queries), codes.pack(base), k)
+    full = (queries[:, None] != base[None]).sum(axis=2)
+    order = np.argsort(full, axis=1, kind="stable")[:, :k]
+    assert np.array_equal(rows, order)
+    assert np.array_equal(distances, np.take_along_axis(full, order, axis=1))
+
+
+def test_long_codes_and_distances_beyond_a_byte():
+    a, b = codes.pack(np.zeros((1, 1000))), codes.pack(np.ones((1, 1000)))
+    assert codes.hamming(a, b)[0, 0] == 1000
+
+
+def test_bad_codes_are_refused():
+    good = codes.pack(np.eye(3))
+    with pytest.raises(InputError, match="cannot be compared"):
+        codes.hamming(good, codes.pack(np.eye(9)))
+    with pytest.raises(InputError, match="uint8"):
+        codes.hamming(good.astype(int), good)
+    with pytest.raises(InputError, match="takes 2 bytes"):
+        codes.unpack(good, 9)
+    with pytest.raises(InputError, match="at least 1"):
+        codes.nearest(good, good, 0)
+    with pytest.raises(InputError, match="2-d"):
+        codes.pack([True, False])
+    with pytest.raises(InputError, match="row by row"):
+        codes.hamming_rows(good, good[:2])

@@ -1,0 +1,33 @@
+"""Every example in the documentation of the learner's modules runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import foh_pg.learners
+import foh_pg.pool
+
+MODULES = [
+    "foh_pg.codes",
+    "foh_pg.labels",
+    "foh_pg.metrics",
+    *(f"foh_pg.learners.{module.name}" for module in pkgutil.iter_modules(foh_pg.learners.__path__)),
+    *(f"foh_pg.pool.{module.name}" for module in pkgutil.iter_modules(foh_pg.pool.__path__)),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder()
+    documented = [
+        name for name in MODULES if any(t.examples for t in finder.find(importlib.import_module(name)))
+    ]
+    assert {"foh_pg.codes", "foh_pg.labels", "foh_pg.metrics", "foh_pg.learners.foh"} <= set(documented)
