@@ -127,7 +127,8 @@ def main() -> None:
         measure(asked, queries[:20])  # connections, caches and prepared statements
         rows = measure(asked, queries[20:])
         engine.dispose()
-    title = f"SQLAlchemy {sa.__version__}: {given.rows} rows of 512 dimensions, medians of {given.queries} queries"
+    size = f"{given.rows} rows of 512 dimensions, medians of {given.queries} queries"
+    title = f"SQLAlchemy {sa.__version__} over bare SQL: {size}"
     report(title, rows, given.json)
 
 
