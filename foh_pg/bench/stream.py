@@ -112,7 +112,7 @@ class Stream:
                 connection.execute("VACUUM ANALYZE items")
             for name in ("online", "frozen"):
                 options: dict[str, Any] = {"forget": self.settings.forget, "learn_rows": self.settings.batch}
-                arrivals.create_index(connection, name, self.settings.bits, **options)
+                arrivals.create_index(connection, name, self.settings.bits, options)
                 if start:
                     self.say(f"building {name}")
                     updater.build(self.dsn, name)
