@@ -10,7 +10,7 @@ from typing import Any
 from foh_pg.bench import methods, pooling, ranking
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.methods import Method
-from foh_pg.bench.references import references
+from foh_pg.bench.references import Classifier, filter_by_label, references
 from foh_pg.bench.split import Protocol, Split
 from foh_pg.learners import Learner
 
@@ -18,6 +18,9 @@ Record = dict[str, Any]
 
 # The last table of the paper: centers renewed every so many batches.
 EVERY = (1, 2, 3, 4, 5)
+
+# Shares of rows without labels, in the stream and in the base.
+HIDDEN = (0.0, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ def count_steps(data: Dataset, settings: Settings) -> int:
     extra = len(settings.extra_bits)
     per_seed = 1 + len(settings.bits) * len(settings.methods)
     if settings.extras:
-        per_seed += extra * len(methods.ablations(data.multi_label)) + extra + 1 + len(settings.methods)
+        per_seed += extra * len(methods.ablations(data.multi_label)) + extra + 1
+        per_seed += len(HIDDEN) + len(settings.methods)
     return per_seed * len(settings.seeds)
 
 
@@ -97,6 +101,11 @@ def _extra_steps(split: Split, settings: Settings) -> Iterator[Step]:
         )
     bits = settings.extra_bits[0]
     yield Step(f"centers renewed, {bits} bits, seed {split.seed}", lambda: list(_updating(split, bits)))
+    for share in HIDDEN:
+        yield Step(
+            f"{share:.0%} without labels, {bits} bits, seed {split.seed}",
+            lambda s=share: list(_hidden(split, bits, s)),  # type: ignore[misc]
+        )
     for method in settings.methods:
         yield _step("arrival", method, ordered, bits)
 
@@ -142,6 +151,23 @@ def evaluate(experiment: str, method: Method, split: Split, bits: int) -> Iterat
         anchored = learner.encode(X[base], split.data.labels(base))
         quality = ranking.measure(ranking.by_codes(asked, anchored), split)
         yield {**common, "codes": "anchored", "stored_labels": True, **quality.describe()}
+
+
+def _hidden(split: Split, bits: int, share: float) -> Iterator[Record]:
+    """Codes and the classifier where some rows have no labels: known to nobody, but to the judge."""
+    known = split.hide_labels(share)
+    common = {"experiment": "hidden", "bits": bits, "seed": split.seed, "data": split.data.name}
+    common["hidden"] = share
+    X, base = split.data.X, split.base
+    learner, _ = train(methods.choose(["foh"])[0], known, bits)
+    asked = learner.encode(X[split.queries])
+    for kind, labels in (("symmetric", None), ("anchored", known.data.labels(base))):
+        quality = ranking.measure(ranking.by_codes(asked, learner.encode(X[base], labels)), split)
+        yield {**common, "method": "foh", "codes": kind, **quality.describe()}
+    classifier = Classifier.fit(known)
+    chances = classifier.project(X[split.queries]) + classifier.shares
+    quality = ranking.measure(filter_by_label(chances, known), split)
+    yield {**common, "method": "classify and filter", "codes": "none", **quality.describe()}
 
 
 def _references(split: Split) -> Iterator[Record]:

@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets, Vocabulary
+from foh_pg.labels import Labels, LabelSets, Vocabulary
 
 # Where Debian's package dataset-fashion-mnist puts its files.
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
@@ -54,12 +54,21 @@ class Dataset:
         """Whether any row has more than one label."""
         return bool((self.sets.counts > 1).any())
 
-    def labels(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Labels of some rows as learners read them: names where each row has one, else multi-hot."""
+    def labels(self, rows: npt.NDArray[np.int64]) -> Labels:
+        """Labels of some rows as learners read them: names where no row has two, else multi-hot."""
         chosen = self.sets.take(rows)
-        if not self.multi_label and (chosen.counts == 1).all():
+        if self.multi_label:
+            return chosen.multi_hot(len(self.label_names))
+        if (chosen.counts == 1).all():
             return np.array(self.label_names)[chosen.ids]
-        return chosen.multi_hot(len(self.label_names))
+        return [[self.label_names[i] for i in chosen.row(row)] for row in range(len(chosen))]
+
+    def without_labels(self, hidden: npt.NDArray[np.bool_]) -> Dataset:
+        """Return the data set with the labels of some rows forgotten."""
+        sets = self.sets
+        kept = np.repeat(~hidden, sets.counts)
+        offsets = np.concatenate([[0], np.cumsum(np.where(hidden, 0, sets.counts))])
+        return replace(self, sets=LabelSets(sets.ids[kept], offsets))
 
     def describe(self) -> dict[str, Any]:
         """Give what a reader of a figure must know about the data."""

@@ -46,7 +46,7 @@ def figures(report: Report) -> list[tuple[str, str]]:
     return made
 
 
-def _figure(columns: int, width: float, height: float) -> tuple[Any, Any]:
+def new_figure(columns: int, width: float, height: float) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -58,7 +58,7 @@ def _figure(columns: int, width: float, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _svg(figure: Any) -> str:
+def to_svg(figure: Any) -> str:
     import matplotlib
 
     buffer = io.StringIO()
@@ -90,7 +90,7 @@ def _reference_lines(axis: Any, report: Report) -> None:
 
 
 def _by_bits(report: Report) -> str:
-    figure, (axis,) = _figure(1, 8.6, 4.6)
+    figure, (axis,) = new_figure(1, 8.6, 4.6)
     records, bits = report.select("table"), report.settings["bits"]
     for name in rows_of(records):
         means = [np.mean([r["map"] for r in records if row_name(r) == name and r["bits"] == k]) for k in bits]
@@ -101,12 +101,12 @@ def _by_bits(report: Report) -> str:
     axis.set_ylabel("mAP over the whole base")
     axis.set_ylim(0, None)
     axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
-    return _svg(figure)
+    return to_svg(figure)
 
 
 def _curves(report: Report) -> str:
     wanted = [k for k in report.settings["bits"] if k in (32, 48, 64)] or report.settings["bits"][:1]
-    figure, axes = _figure(len(wanted), 3.2 * len(wanted) + 2.4, 3.8)
+    figure, axes = new_figure(len(wanted), 3.2 * len(wanted) + 2.4, 3.8)
     for axis, k in zip(axes, wanted, strict=True):
         records = [r for r in report.select("table") if r["bits"] == k]
         for name in rows_of(records):
@@ -119,7 +119,7 @@ def _curves(report: Report) -> str:
     axes[0].set_ylabel("precision")
     axes[0].set_ylim(0, 1)
     axes[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
-    return _svg(figure)
+    return to_svg(figure)
 
 
 def _arrival(report: Report) -> str:
@@ -127,7 +127,7 @@ def _arrival(report: Report) -> str:
     bits = ordered[0]["bits"]
     mixed = [r for r in report.select("table") if r["bits"] == bits]
     names = [name for name in rows_of(ordered) if not name.endswith("anchored")]
-    figure, (axis,) = _figure(1, 8.6, 0.32 * len(names) + 1.2)
+    figure, (axis,) = new_figure(1, 8.6, 0.32 * len(names) + 1.2)
     for place, name in enumerate(reversed(names)):
         before = np.mean([r["map"] for r in mixed if row_name(r) == name])
         after = np.mean([r["map"] for r in ordered if row_name(r) == name])
@@ -138,14 +138,14 @@ def _arrival(report: Report) -> str:
     axis.set_yticks(range(len(names)), list(reversed(names)))
     axis.set_xlim(0, None)
     axis.set_xlabel(f"mAP at {bits} bits: open, labels mixed; filled, one after another")
-    return _svg(figure)
+    return to_svg(figure)
 
 
 def _training(report: Report) -> str:
     bits = report.settings["bits"]
     chosen = 32 if 32 in bits else bits[0]
     records = [r for r in report.select("table") if r["bits"] == chosen and r["codes"] == "symmetric"]
-    figure, (axis,) = _figure(1, 8.6, 4.2)
+    figure, (axis,) = new_figure(1, 8.6, 4.2)
     for place, name in enumerate(rows_of(records)):
         mine = [r for r in records if row_name(r) == name]
         x, y = np.mean([r["rows_per_second"] for r in mine]), np.mean([r["map"] for r in mine])
@@ -156,4 +156,4 @@ def _training(report: Report) -> str:
     axis.set_ylabel("mAP over the whole base")
     axis.set_ylim(0, None)
     axis.margins(x=0.15)
-    return _svg(figure)
+    return to_svg(figure)

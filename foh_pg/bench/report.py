@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from foh_pg.bench import plots
-from foh_pg.bench.summary import Report, Table, tables
+from foh_pg.bench import plots, summary
+from foh_pg.bench.search import plots as search_plots
+from foh_pg.bench.search import tables as search_tables
+from foh_pg.bench.summary import Report, Table
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -29,6 +31,16 @@ th:first-child, td:first-child { text-align: left; padding-left: 0; }
 thead th { border-bottom: 2px solid #adb5bd; font-weight: 600; }
 td.best { font-weight: 700; }
 """
+
+
+def tables(report: Report) -> list[Table]:
+    """All tables of a report, in reading order."""
+    return search_tables.tables(report) if report.benchmark == "search" else summary.tables(report)
+
+
+def figures(report: Report) -> list[tuple[str, str]]:
+    """Titles and SVG of all figures of a report."""
+    return search_plots.figures(report) if report.benchmark == "search" else plots.figures(report)
 
 
 def print_tables(report: Report, console: Console) -> None:
@@ -75,7 +87,7 @@ def page(report: Report) -> str:
     title = html.escape(f"foh-pg bench {report.benchmark}: {report.data['name']}")
     origin = f'<p class="origin">{html.escape(report.origin())}</p>'
     body = [f"<h1>{title}</h1>", origin]
-    for name, svg in plots.figures(report):
+    for name, svg in figures(report):
         label = html.escape(name, quote=True)
         body.append(f"<h2>{label}</h2>")
         body.append(f'<figure role="img" aria-label="{label}">{svg}</figure>')

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from foh_pg.bench.data import Dataset
 from foh_pg.errors import InputError
+from foh_pg.labels import Labels
 
 Rows = npt.NDArray[np.int64]
 
@@ -23,7 +24,7 @@ class Protocol:
     ----------
     queries, stream, batch : int
         Queries are never rows of the base; the stream is part of the base, and comes in batches. Small data
-        sets get a tenth as queries and ten batches.
+        sets get a tenth of their labelled rows as queries, and ten batches.
     rows : int, optional
         Use at most this many rows of the data set, drawn at random.
     """
@@ -65,7 +66,7 @@ class Split:
         rng = np.random.Generator(np.random.PCG64(seed))
         order = rng.permutation(len(data.X))[: protocol.rows]
         labelled = order[data.sets.counts[order] > 0]
-        queries = labelled[: min(protocol.queries, max(1, len(order) // 10))]
+        queries = labelled[: min(protocol.queries, max(1, len(labelled) // 10))]
         base = order[~np.isin(order, queries)]
         stream = base[: protocol.stream]
         if len(stream) < 2:
@@ -82,11 +83,16 @@ class Split:
             "batch": self.batch,
         }
 
-    def batches(self) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[Any]]]:
+    def batches(self) -> Iterator[tuple[npt.NDArray[np.float32], Labels]]:
         """Yield rows and labels of the stream, batch by batch."""
         for start in range(0, len(self.stream), self.batch):
             rows = self.stream[start : start + self.batch]
             yield self.data.X[rows], self.data.labels(rows)
+
+    def hide_labels(self, share: float) -> Split:
+        """Return the same split in which a share of the rows, drawn at random, has no labels."""
+        rng = np.random.Generator(np.random.PCG64([self.seed, 2]))
+        return replace(self, data=self.data.without_labels(rng.random(len(self.data.X)) < share))
 
     def by_label(self) -> Split:
         """Return the same split with a stream in which labels come one after another.

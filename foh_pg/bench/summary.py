@@ -72,16 +72,24 @@ class Report:
     def origin(self) -> str:
         """One line on data, seeds, versions and machine, to stand under every figure."""
         machine, versions = self.environment["machine"], self.environment["versions"]
-        seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
-        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
         return (
             f"{self.data['name']} ({self.data['rows']} rows, {self.data['dimensions']} dimensions, "
-            f"{self.data['labels']} labels); {drawn['queries']} queries, stream of {drawn['stream']} rows "
-            f"in batches of {drawn['batch']}; seeds {seeds}; "
+            f"{self.data['labels']} labels); {self._drawn()}; "
             f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
             f"{machine['processor']}, {machine['cores']} cores, {machine['threads'] or 'all'} in use, "
             f"{machine['system']}; "
             f"{self.environment['date']}"
+        )
+
+    def _drawn(self) -> str:
+        if "seeds" not in self.settings:
+            chosen = ("queries", "bits", "seed", "shared_buffers")
+            return ", ".join(f"{name} {self.settings[name]}" for name in chosen if name in self.settings)
+        seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
+        drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
+        return (
+            f"{drawn['queries']} queries, stream of {drawn['stream']} rows in batches of {drawn['batch']}; "
+            f"seeds {seeds}"
         )
 
     def select(self, experiment: str) -> list[Record]:
@@ -267,6 +275,30 @@ def updating_table(report: Report) -> Table | None:
     )
 
 
+def hidden_table(report: Report) -> Table | None:
+    """Rows without labels: those a filter on labels never finds."""
+    records = report.select("hidden")
+    if not records:
+        return None
+    shares = sorted({r["hidden"] for r in records})
+    return Table(
+        f"Rows without labels, {records[0]['bits']} bits",
+        "A share of all rows, in stream and base, has no label that anyone could learn from, lean on or "
+        "filter by. mAP over the whole base by the true labels; P@100 in parentheses.",
+        ["method", *(f"{share:.0%} without" for share in shares)],
+        [
+            [row, *(_with_precision(records, row, share) for share in shares)]
+            for row in dict.fromkeys(row_name(r) for r in records)
+        ],
+    )
+
+
+def _with_precision(records: Sequence[Record], row: str, share: float) -> str:
+    mine = [r for r in records if row_name(r) == row and r["hidden"] == share]
+    first = [r["precision_at"].get("100", float("nan")) for r in mine]
+    return f"{spread([r['map'] for r in mine])} ({spread(first)})"
+
+
 def arrival_table(report: Report) -> Table | None:
     """Labels one after another instead of mixed."""
     records = report.select("arrival")
@@ -305,6 +337,7 @@ def tables(report: Report) -> list[Table]:
         ablation_table(report),
         pool_table(report),
         updating_table(report),
+        hidden_table(report),
         arrival_table(report),
     ]
     return [table for table in made if table is not None and table.rows]

@@ -11,15 +11,21 @@ import typer
 from typer.core import TyperGroup
 
 from foh_pg.cli import (
+    alter_index,
     bench,
     build,
     check,
     create_index,
+    demo,
     drop_index,
     evaluate,
+    grant,
     health,
     migrate,
+    refresh,
+    repair,
     report,
+    search,
     sql,
     status,
     update,
@@ -62,19 +68,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.command("migrate")(migrate.migrate)
 app.command("create-index")(create_index.create_index)
+app.command("alter-index")(alter_index.alter_index)
 app.command("drop-index")(drop_index.drop_index)
 app.command("build")(build.build)
 app.command("rebuild")(build.rebuild)
 app.command("rollback")(build.rollback)
 app.command("update")(update.update)
 app.command("watch")(watch.watch)
-app.command("health")(health.health)
+app.command("search")(search.search)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
+app.command("health")(health.health)
 app.command("status")(status.status)
 app.command("check")(check.check)
+app.command("refresh")(refresh.refresh)
+app.command("repair")(repair.repair)
+app.command("grant")(grant.grant)
 app.add_typer(sql.app, name="sql")
 app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)

@@ -16,6 +16,7 @@ from foh_pg.bench import environment, methods, plots, report
 from foh_pg.bench.split import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.cli import bench_stream
+from foh_pg.cli.bench_search import search
 from foh_pg.errors import InputError
 
 app = typer.Typer(
@@ -26,6 +27,9 @@ bench_stream.mount(app)
 # Enough to see who wins, in two minutes on two cores.
 QUICK = Protocol(queries=300, stream=5000, batch=1000, rows=12_000)
 QUICK_BITS = "32,64"
+
+
+app.command("search")(search)
 
 
 @app.callback()

@@ -1,21 +1,17 @@
 from __future__ import annotations
 
-import json as jsonlib
 from typing import Annotated, Any, Optional
 
 import typer
-from psycopg import sql
-from psycopg.types.json import Jsonb
 
-from foh_pg.cli.options import Dsn, IndexName
+from foh_pg.cli.options import Dsn, IndexName, parse_pairs
 from foh_pg.cli.session import session
+from foh_pg.index import calls
 
 # typer reads the annotations at run time, on Python 3.10 too.
 Text = Optional[str]  # noqa: UP045
 Number = Optional[int]  # noqa: UP045
 Real = Optional[float]  # noqa: UP045
-
-REGCLASS = {"source", "labels_from"}
 
 
 def create_index(
@@ -54,9 +50,6 @@ def create_index(
 ) -> None:
     """Create an index on a table; every write is captured from then on. Prints its name."""
     arguments: dict[str, Any] = {
-        "name": name,
-        "source": source,
-        "embedding": embedding,
         "labels": labels,
         "labels_from": labels_from,
         "labels_key": labels_key,
@@ -69,37 +62,10 @@ def create_index(
         "probes": probes,
         "label_weight": label_weight,
         "learner": learner,
-        "options": Jsonb(parse_options(option)) if option else None,
+        "options": parse_pairs(option, "--option") if option else None,
     }
-    # What was not given is left to the SQL function, the one place where defaults are written down.
-    given = {argument: value for argument, value in arguments.items() if value is not None}
+    call = calls.create(name, source, embedding, arguments)
     with session(dsn) as connection:
-        row = connection.execute(call(given), given).fetchone()
+        row = connection.execute(call.statement, call.parameters).fetchone()
         assert row is not None
     typer.echo(row["create_index"])
-
-
-def call(given: dict[str, Any]) -> sql.Composed:
-    passed = sql.SQL(", ").join(
-        sql.SQL("{} => {}{}").format(
-            sql.Identifier(argument),
-            sql.Placeholder(argument),
-            sql.SQL("::text::regclass" if argument in REGCLASS else ""),
-        )
-        for argument in given
-    )
-    return sql.SQL("SELECT foh.create_index({})").format(passed)
-
-
-def parse_options(pairs: list[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs; a value is JSON where it can be, else text: ``probes=8``, ``triggers=row``."""
-    options = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"{pair!r} is not of the form NAME=VALUE", param_hint="--option")
-        try:
-            options[name] = jsonlib.loads(value)
-        except ValueError:
-            options[name] = value
-    return options

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+import json as jsonlib
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -15,3 +16,17 @@ Dsn = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 IndexName = Annotated[str, typer.Argument(help="Name of the index.", metavar="INDEX", show_default=False)]
+
+
+def parse_pairs(pairs: list[str], hint: str) -> dict[str, Any]:
+    """NAME=VALUE pairs; a value is JSON where it can be, else text: ``probes=8``, ``triggers=row``."""
+    values = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{pair!r} is not of the form NAME=VALUE", param_hint=hint)
+        try:
+            values[name] = jsonlib.loads(value)
+        except ValueError:
+            values[name] = value
+    return values

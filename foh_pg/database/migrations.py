@@ -57,8 +57,13 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
 
 def offline(to: str = HEAD, start: str = BASE) -> str:
     """The SQL that `migrate` runs on a database at revision `start`, as one script with its transaction."""
+    return "\n\n".join(["BEGIN;", *offline_statements(to, start), "COMMIT;"]) + "\n"
+
+
+def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
+    """The same without the transaction, for a script that has one already."""
     body = [resources.sql("install/lock.sql"), *_statements(_resolve(start), _resolve(to))]
-    return "\n\n".join(["BEGIN;", *(statement.strip() for statement in body), "COMMIT;"]) + "\n"
+    return [statement.strip() for statement in body]
 
 
 def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:

@@ -34,7 +34,7 @@ class HMOH(Learner):
     permute : bool
         Draw the matrix rows of the labels at random. The authors take them in order, and then with ten labels
         all codes from 16 bits on rank alike: the first 16 rows repeat their first 16 columns.
-    shuffle_projection : array (order, bits), optional
+    folding : array (order, bits), optional
         The random projection of rows to signs, drawn by default.
     center, warmup :
         Rows are centered by the mean of the first `warmup` rows.
@@ -71,7 +71,7 @@ class HMOH(Learner):
         *,
         order: int | None = None,
         permute: bool = True,
-        shuffle_projection: npt.ArrayLike | None = None,
+        folding: npt.ArrayLike | None = None,
         center: bool = True,
         warmup: int = 1000,
         seed: int = 0,
@@ -79,7 +79,7 @@ class HMOH(Learner):
         self.bits = bits
         self.order = order
         self.permute = permute
-        self.shuffle_projection = shuffle_projection
+        self.folding = folding
         self.center = center
         self.warmup = warmup
         self.seed = seed
@@ -88,6 +88,13 @@ class HMOH(Learner):
         super()._check_parameters()
         if self.order is not None and self.order != hadamard_order(self.order):
             raise InputError(f"order must be a power of two, not {self.order}")
+        if self.folding is not None:
+            shape = np.shape(self.folding)
+            order = self.order or hadamard_order(shape[0] if shape else 0)
+            if shape != (order, self.bits):
+                raise InputError(
+                    f"folding must be order x {self.bits}, its order a power of two, not {shape}"
+                )
 
     def _restart(self) -> None:
         self.weights_ = np.zeros((self.dimensions_, self.bits))
@@ -140,14 +147,13 @@ class HMOH(Learner):
         self.targets_ = np.concatenate([self.targets_, np.concatenate([new, beyond]).astype(np.int8)])
 
     def _choose_matrix(self, labels: int) -> None:
-        self.order_ = self.order or hadamard_order(max(self.bits, labels))
+        given = self.order if self.folding is None else len(np.asarray(self.folding))
+        self.order_ = given or hadamard_order(max(self.bits, labels))
         self.rows_of_labels_ = (
             self.rng_.permutation(self.order_) if self.permute else np.arange(self.order_, dtype=np.int64)
         )
-        if self.shuffle_projection is not None:
-            self.folding_ = np.array(self.shuffle_projection, dtype=np.float64)
-            if self.folding_.shape != (self.order_, self.bits):
-                raise InputError(f"shuffle_projection must be {self.order_} x {self.bits} (order x bits)")
+        if self.folding is not None:
+            self.folding_ = np.array(self.folding, dtype=np.float64)
         elif self.order_ != self.bits:
             self.folding_ = random_projection(self.rng_, self.order_, self.bits)
 

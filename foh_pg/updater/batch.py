@@ -18,7 +18,10 @@ from foh_pg.updater.source import Rows, no_rows, read_by_key
 
 MARKERS = "SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t WHERE t.op IN ('t', 'r')"
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
-ENTRIES = "SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd') ORDER BY t.seq LIMIT %(size)s"
+ENTRIES = """
+SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd') AND t.seq > %(after)s
+ORDER BY t.seq LIMIT %(size)s
+"""
 
 
 @dataclass(frozen=True)
@@ -68,23 +71,29 @@ class Batch:
         return self.keys[~member(self.keys, self.rows.keys)]
 
 
-def read_batch(session: Session, size: int, progressed: Progressed, learns: bool) -> Batch:
+def read_batch(
+    session: Session, size: int, progressed: Progressed, learns: bool, after: int | None = None
+) -> Batch:
     """Read up to `size` entries, the oldest first, and their rows.
 
     Parameters
     ----------
     learns : bool
         Whether there is anything to learn at all.
+    after : int, optional
+        Only entries after that one, for learning alone: markers are not looked for.
     """
     with session.snapshot():
         index = read_index(session)
-        truncated, marker = session.one(MARKERS)
+        truncated, marker = (None, None) if after is not None else session.one(MARKERS)
         if truncated is not None:
             before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
             return _empty(session, index, np.concatenate(before), truncated=True)
         if marker is not None:
             return _empty(session, index, np.zeros(0, dtype=np.int64), resync=True)
-        entries = [*session.copy_out(ENTRIES, [INT8, index.keys.column], {"size": size + 1})]
+        entries = [
+            *session.copy_out(ENTRIES, [INT8, index.keys.column], {"size": size + 1, "after": after or 0})
+        ]
         if not entries:
             return _empty(session, index, np.zeros(0, dtype=np.int64))
         seqs = np.concatenate([part[0] for part in entries])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,9 @@ SAMPLE_BYTES = 256 << 20
 LEAST_LABELLED = 100
 
 SEQS = "SELECT t.seq FROM {stream} t"
-MODELS = "SELECT m.version, m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.version"
+MODELS = """
+SELECT DISTINCT s.version FROM foh.model_state s WHERE s.index = {id} AND s.name = 'served' ORDER BY s.version
+"""
 
 Target = str | psycopg.Connection[Any] | None
 
@@ -84,7 +86,13 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
 
 
 def fill_again(
-    session: Session, run: Run, index: Index, model: Model, learner: Arrays | None, learned: int
+    session: Session,
+    run: Run,
+    index: Index,
+    model: Model,
+    learner: Arrays | None,
+    learned: int,
+    progressed: Progressed,
 ) -> None:
     """Encode and place every row by a given model: `update --full`, and rows that must be read again."""
     with run.phase("sample"), session.snapshot():
@@ -92,6 +100,7 @@ def fill_again(
         consumed, rows, sample = _look(session, index)
     with run.phase("centers"):
         plan = _plan(index, "full", model, learner, consumed, rows, sample, {}, learned)
+        plan = replace(plan, progress=replace(progressed, rows_seen=rows).to_arrays(index))
     fill(session, run, index, plan)
 
 
@@ -197,19 +206,17 @@ def _plain_model(index: Index, sample: Rows) -> Model:
 
 
 def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Arrays | None]:
-    known = dict(session.rows(MODELS))
-    learned = known.get(version)
-    arrays = None if learned is None else load_arrays(session, "served", learned)
-    if learned is None or arrays is None:
-        kept = sorted(
-            {learned for learned in known.values() if load_arrays(session, "served", learned) is not None}
-        )
+    """The hash functions that a version served: its own, or those of the last version before that has any."""
+    kept = [learned for (learned,) in session.rows(MODELS)]
+    earlier = [learned for learned in kept if learned <= version]
+    arrays = load_arrays(session, "served", earlier[-1]) if earlier and version <= index.version else None
+    if arrays is None:
         raise BuildError(
-            f"index {index.name!r} has no model of version {version} any more: "
-            f"those kept are {', '.join(map(str, kept)) or 'none'} (option keep_versions)"
+            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are of "
+            f"versions {', '.join(map(str, kept)) or 'none'}"
         )
     model = Model.from_arrays(arrays, float(index.options["label_weight"]))
-    return model, load_arrays(session, "learner", learned)
+    return model, load_arrays(session, "learner", earlier[-1])
 
 
 # -- centers -------------------------------------------------------------------------------------------------

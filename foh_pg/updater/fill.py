@@ -21,6 +21,7 @@ from foh_pg.updater.install import Installation, install
 from foh_pg.updater.items import items_from_lists
 from foh_pg.updater.lists import Entries, join_entries, new_parts, write_parts
 from foh_pg.updater.model import Model
+from foh_pg.updater.neighbors import Neighbors
 from foh_pg.updater.run import Run
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, read_page
@@ -141,28 +142,33 @@ def _begin(session: Session, index: Index, plan: Plan) -> None:
 def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
+    neighbors = Neighbors(index, plan.centers, plan.model.scale)
     more = True
     while more:
         # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
         # stream that the plan does not consume, and that entry wins.
         with session.snapshot():
             page, after, more = read_page(session, index, position.after, size)
-        pieces.append(_place_page(index, plan, page))
+        pieces.append(_place_page(index, plan, page, neighbors))
         position.after = after
         position.done += len(page)
         run.step(position.done, plan.rows)
         if not more or sum(map(len, pieces)) >= PIECE_ROWS:
             _write_piece(session, index, plan, position, join_entries(index, pieces))
             pieces = []
+    if neighbors.keep:
+        _write_piece(session, index, plan, position, neighbors.entries())
 
 
-def _place_page(index: Index, plan: Plan, page: Rows) -> Entries:
+def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
     codes = plan.model.encode(page.vectors, page.labels)
     if len(page) == 0:
         none = np.zeros(0, dtype=np.int64)
         return Entries(none, none, page.keys, codes)
     homes = plan.centers.homes(index, codes, page.vectors, plan.model.scale)
+    homes = homes[:, : int(index.options["homes"])]
+    neighbors.add(page.keys, codes, page.vectors, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])
     return Entries(homes.reshape(-1), np.zeros(homes.size, dtype=np.int64), page.keys[rows], codes[rows])
 
@@ -257,7 +263,7 @@ def save_plan(session: Session, index: Index, plan: Plan) -> None:
         delete_arrays(session, "plan_learner", PRESENT)
 
 
-def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position | None] | None:
+def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position] | None:
     """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
     arrays = load_arrays(session, "plan", PRESENT)
     if arrays is None:
@@ -265,6 +271,8 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     found, version, options, learned, rows, metrics = json.loads(str(arrays["head"]))
     if (found, version, options) != (kind, index.version, options_text(index)):
         return None
+    if int(index.options["neighbors"]):
+        return None  # the nearest rows found so far were not written down
 
     def below(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
@@ -285,7 +293,7 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
         below("progress/"),
         metrics,
     )
-    return plan, load_position(session, index)
+    return plan, load_position(session, index) or Position.start(plan)
 
 
 def save_position(session: Session, index: Index, position: Position) -> None:

@@ -99,6 +99,8 @@ def _drain(
         if work is None:
             (run.metrics["lag_seconds"],) = session.one(LAG)
             work = Work.load(session, run)
+        # Who is nearest to a center can only be told among all rows.
+        full = full or int(index.options["neighbors"]) > 0
         if not full:
             work.step(batch_size)
         if full or work.resync:
@@ -157,13 +159,16 @@ class Work:
 
     def _read(self, batch_size: int) -> Batch:
         batch = read_batch(self.session, batch_size, self.progressed, self.learns)
+        self._check(batch)
+        return batch
+
+    def _check(self, batch: Batch) -> None:
         if batch.index.version != self.index.version:
             raise FenceError(
                 f"index {self.index.name!r} went from version {self.index.version} to {batch.index.version} "
                 "under this run: another updater is at work; nothing was written, run the command again"
             )
         self.index = batch.index
-        return batch
 
     def _merge(self, batch: Batch) -> None:
         run, index = self.run, self.index
@@ -292,15 +297,20 @@ class Work:
 
     def fill_all(self, batch_size: int) -> None:
         """Learn from what is in the stream, then read, encode and place the whole source."""
-        batch = read_batch(self.session, batch_size, self.progressed, self.learns)
-        stage = Stage(self.model, False, False, None, {})
-        if len(batch.rows) and not batch.truncated:
-            self.index = batch.index
+        learned, learner, after, more = self.learned, None, 0, True
+        while more:
+            with self.run.phase("read"):
+                batch = read_batch(self.session, batch_size, self.progressed, self.learns, after)
+            self._check(batch)
             stage = self._stage(batch)
-        learned = self.index.version + 1 if stage.new else self.learned
-        learner = stage.learner.state() if stage.learner is not None else None
-        self.run.metrics.update(stage.metrics)
-        fill_again(self.session, self.run, self.index, stage.model, learner, learned)
+            forgot = stage.learner is not None
+            self.progressed = progress_after(batch, self.progressed, studied=stage.studied, forgot=forgot)
+            self.model, self.first = stage.model, self.first and not stage.new
+            learner, learned = stage.learner or learner, self.index.version + 1 if stage.new else learned
+            self.run.metrics.update(stage.metrics)
+            after, more = int(batch.seqs[-1]) if batch.more else after, batch.more
+        state = learner.state() if learner is not None else None
+        fill_again(self.session, self.run, self.index, self.model, state, learned, self.progressed)
 
 
 @dataclass(frozen=True)

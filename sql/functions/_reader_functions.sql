@@ -7,6 +7,6 @@ AS $function$
     WHERE p.pronamespace = 'foh'::regnamespace
       AND (p.proname IN ('search', '_refuse_search', '_refuse_changed')
            OR p.proname IN (SELECT (i.name || '_' || s)::name FROM unnest(
-                  ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'hash_functions',
+                  ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions',
                         'near', 'exact', 'hamming', 'check_code']) s))
 $function$;

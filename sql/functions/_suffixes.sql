@@ -27,6 +27,7 @@ AS $function$
         'exact',
         'hamming',
         'check_code',
-        'hash_functions'
+        'hash_functions',
+        'describe'
     ]
 $function$;

@@ -68,7 +68,7 @@ def test_update(connection: Connection, database: Database, twin: Connection, ph
     assert violations(connection) == []
 
 
-@pytest.mark.parametrize(("phase", "step"), BUILD + SWITCH)
+@pytest.mark.parametrize(("phase", "step"), BUILD + SWITCH[::3])
 def test_build(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
     for prepared in (connection, twin):
         prepare_build(prepared)

@@ -108,7 +108,7 @@ class TestReaders:
         assert {name for (name,) in allowed} == {
             "_refuse_changed", "_refuse_search", "search",
             "items_search", "items_search_code", "items_candidates", "items_encode", "items_explain",
-            "items_near", "items_exact", "items_hamming", "items_check_code", "items_hash_functions",
+            "items_near", "items_exact", "items_hamming", "items_check_code", "items_hash_functions", "items_describe",
         }  # fmt: skip
         tables = reader.execute(
             """SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relkind IN ('r', 'v')

@@ -186,7 +186,7 @@ def test_many_queries_in_one_statement(shop: Shop) -> None:
         assert [row[1:] for row in rows if row[0] == at] == [
             (key, score) for key, _, score in shop.search(base[number], 4)
         ]
-        assert [row[1] for row in rows if row[0] == at][0] == number
+        assert next(row[1] for row in rows if row[0] == at) == number
 
 
 class TestBadArguments:

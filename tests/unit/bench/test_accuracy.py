@@ -46,7 +46,7 @@ def test_steps_are_counted(single, multi):
 
 def test_every_record_says_where_it_is_from(result):
     assert {r["experiment"] for r in result.records} == {
-        *("table", "reference", "ablation", "pool", "updating", "arrival")
+        *("table", "reference", "ablation", "pool", "updating", "hidden", "arrival")
     }
     for record in result.records:
         assert record["data"] == "clusters"
@@ -79,6 +79,18 @@ def test_symmetric_and_anchored_codes_are_two_rows(result):
     anchored = [r for r in result.select("table") if r["codes"] == "anchored"]
     assert {r["method"] for r in anchored} == {"foh"}
     assert all(r["stored_labels"] for r in anchored)
+
+
+def test_rows_without_labels_are_lost_to_a_filter_and_not_to_codes(result):
+    def mean(method, share):
+        values = [
+            r["map"] for r in result.select("hidden") if (summary.row_name(r), r["hidden"]) == (method, share)
+        ]
+        return sum(values) / len(values)
+
+    assert mean("classify and filter", 0.0) > mean("classify and filter", 0.5) + 0.1
+    assert mean("foh, anchored", 0.9) > mean("classify and filter", 0.9)
+    assert abs(mean("foh", 0.0) - mean("foh", 0.5)) < 0.1
 
 
 def test_foh_s_is_for_several_labels_only(multi):
@@ -118,7 +130,7 @@ class TestSummary:
 
     def test_all_tables_have_as_many_cells_as_columns(self, result):
         tables = summary.tables(result)
-        assert len(tables) == 8
+        assert len(tables) == 9
         for table in tables:
             assert all(len(row) == len(table.columns) for row in table.rows)
 

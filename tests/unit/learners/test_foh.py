@@ -48,7 +48,7 @@ def test_conformance_of_other_settings(check, options):
 
 def test_by_name():
     assert get("foh") is FOH
-    with pytest.raises(InputError, match="only adapthash, .*foh, .*random"):
+    with pytest.raises(InputError, match=r"only adapthash, .*foh, .*random"):
         get("nobody")
 
 

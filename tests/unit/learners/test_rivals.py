@@ -44,6 +44,9 @@ def test_supervised_learners_beat_their_beginning(name):
         lambda: BSODH(8, lam=0),
         lambda: BSODH(8, memory=0),
         lambda: HMOH(8, order=12),
+        lambda: HMOH(8, folding=np.ones((12, 8))),
+        lambda: HMOH(8, order=16, folding=np.ones((8, 8))),
+        lambda: HMOH(8, folding=np.ones((16, 7))),
         lambda: MIHash(8, reservoir=0),
         lambda: MIHash(8, decay=-1),
         lambda: OKH(8, anchors=0),
@@ -121,6 +124,12 @@ class TestHMOH:
         assert abs(targets[1].sum()) <= max(0, abs(agreed) - np.count_nonzero(sums[1] == 0))
         assert np.array_equal(targets[1], targets[4])
         assert not np.array_equal(targets[1], targets[3])
+
+    def test_folding_turns_rows_of_the_matrix_into_signs(self):
+        X, _ = checks.sample()
+        folding = np.random.default_rng(0).standard_normal((16, 6))
+        learner = HMOH(6, folding=folding, permute=False, warmup=0).partial_fit(X, np.arange(60) % 5)
+        assert np.array_equal(learner.targets_ > 0, hadamard_rows(np.arange(5), 16) @ folding > 0)
 
     def test_average_is_that_of_all_iterates(self):
         X, Y = checks.sample(50)

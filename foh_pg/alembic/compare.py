@@ -1,0 +1,169 @@
+"""Autogenerate: the indexes that models declare against those that the database has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from alembic.autogenerate.api import AutogenContext
+from alembic.operations.ops import DropTableOp, MigrateOperation, UpgradeOps
+
+from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFohIndexOp, FohMigrateOp
+from foh_pg.database import migrations
+from foh_pg.sqlalchemy.definition import Definition
+from foh_pg.sqlalchemy.index import declared
+
+try:
+    from alembic.util import PriorityDispatchResult
+
+    CONTINUE: Any = PriorityDispatchResult.CONTINUE
+except ImportError:  # Alembic before 1.18 ignores what a comparator returns
+    CONTINUE = None
+
+SCHEMA = "foh"
+
+# Columns by number where that is known to be right: an index follows a renamed column.
+PRESENT = """
+SELECT i.name, n.nspname AS schema, c.relname AS table,
+       coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
+       fn.nspname AS labels_from_schema, f.relname AS labels_from,
+       coalesce(k.attname, i.labels_key) AS labels_key,
+       i.bits, i.dimensions, i.distance, i.learner, i.options
+FROM foh.index i
+LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_class f ON f.oid = i.labels_from
+LEFT JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace
+LEFT JOIN pg_catalog.pg_attribute e ON e.attrelid = i.source_oid AND c.oid = i.source_oid
+     AND e.attnum = i.embedding_attnum AND NOT e.attisdropped
+LEFT JOIN pg_catalog.pg_attribute l ON l.attrelid = coalesce(i.labels_from_oid, i.source_oid)
+     AND coalesce(f.oid, c.oid) = l.attrelid AND l.attnum = i.labels_attnum AND NOT l.attisdropped
+LEFT JOIN pg_catalog.pg_attribute k ON k.attrelid = i.labels_from_oid AND f.oid = i.labels_from_oid
+     AND k.attnum = i.labels_key_attnum AND NOT k.attisdropped
+ORDER BY i.name
+"""
+
+# What an index cannot be altered in. Dimensions follow from the column, unless declared.
+FIXED = ("table", "schema", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key", "bits",
+         "distance", "learner")  # fmt: skip
+
+
+def leave_out_our_schema(context: AutogenContext, upgrade: UpgradeOps, schemas: set[str | None]) -> Any:
+    """Keep schema `foh` away from all other comparisons, with ``include_schemas`` too."""
+    schemas.discard(SCHEMA)
+    return CONTINUE
+
+
+def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[str | None]) -> Any:
+    """Add what is to be done about indexes around what is to be done about tables."""
+    connection = context.connection
+    assert connection is not None
+    if connection.dialect.name != "postgresql":
+        return CONTINUE
+    # An older Alembic has compared the schema by now.
+    operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
+    default = connection.dialect.default_schema_name
+    wanted = _wanted(context, default)
+    revision = migrations.revision(connection)
+    before: list[MigrateOperation] = []
+    if wanted and revision != migrations.head():
+        before.append(FohMigrateOp(migrations.HEAD, revision))
+    present = {} if revision == migrations.BASE else _present(connection)
+    drops: list[MigrateOperation] = []
+    changes: list[MigrateOperation] = []
+    for name, index in wanted.items():
+        if name not in present:
+            changes.append(CreateFohIndexOp(_relative(index, default)))
+        elif _differs(index, present[name][0]):
+            drops.append(DropFohIndexOp(name, index=_relative(present[name][0], default)))
+            changes.append(CreateFohIndexOp(_relative(index, default)))
+        else:
+            changes.extend(_alter(index, present[name][1]))
+    dropped = {
+        (each.schema or default, each.table_name) for each in operations if isinstance(each, DropTableOp)
+    }
+    for name, (index, _) in present.items():
+        if name not in wanted and _is_ours_to_drop(context, index, schemas, default, dropped):
+            drops.append(DropFohIndexOp(name, index=_relative(index, default)))
+    upgrade.ops[:] = [*before, *drops, *operations, *changes]
+    return CONTINUE
+
+
+def _wanted(context: AutogenContext, default: str | None) -> dict[str, Definition]:
+    metadata = context.metadata
+    catalogs: Iterable[sa.MetaData] = metadata if isinstance(metadata, (list, tuple)) else [metadata]  # type: ignore[list-item]
+    indexes = {}
+    for index in declared(*catalogs):
+        if context.run_object_filters(index, index.name, "foh_index", False, None):  # type: ignore[arg-type]
+            indexes[index.name] = _absolute(index.definition, default)
+    return indexes
+
+
+def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[str, Any]]]:
+    """Each index as it would be declared now, and all its options."""
+    found: dict[str, tuple[Definition, Mapping[str, Any]]] = {}
+    rows = connection.exec_driver_sql(PRESENT).mappings().all()
+    if not rows:
+        return found
+    defaults = connection.exec_driver_sql("SELECT foh._default_options()").scalar_one()
+    for row in rows:
+        values = dict(row)
+        options = values.pop("options")
+        set_ = {name: value for name, value in options.items() if value != defaults.get(name)}
+        # An index whose table is gone has no place; its name is still taken.
+        values["table"] = values["table"] or ""
+        found[values["name"]] = (Definition(**values, options=set_), options)
+    return found
+
+
+def _differs(index: Definition, present: Definition) -> bool:
+    if index.dimensions is not None and index.dimensions != present.dimensions:
+        return True
+    return any(getattr(index, each) != getattr(present, each) for each in FIXED)
+
+
+def _alter(index: Definition, options: Mapping[str, Any]) -> Iterable[AlterFohIndexOp]:
+    """Options that a model does not name are left to whoever tunes the index."""
+    changed = {name: value for name, value in index.options.items() if options.get(name) != value}
+    if changed:
+        yield AlterFohIndexOp(index.name, changed, {name: options.get(name) for name in changed})
+
+
+def _is_ours_to_drop(
+    context: AutogenContext,
+    index: Definition,
+    schemas: set[str | None],
+    default: str | None,
+    dropped: set[tuple[str | None, str]],
+) -> bool:
+    """Whether the application compared has, or had, the table of an index that it does not declare."""
+    if not index.table:
+        return False
+    schema = None if index.schema == default else index.schema
+    names: Any = {"schema_name": schema, "table_name": index.table}
+    if schema not in schemas or not context.run_name_filters(index.name, "foh_index", names):  # type: ignore[arg-type]
+        return False
+    if not context.run_object_filters(index, index.name, "foh_index", True, None):  # type: ignore[arg-type]
+        return False
+    known = {(table.schema or default, table.name) for table in context.sorted_tables}
+    place = (index.schema, index.table)
+    return place in known or place in dropped
+
+
+def _absolute(index: Definition, default: str | None) -> Definition:
+    return dataclasses.replace(
+        index,
+        schema=index.schema or default,
+        labels_from_schema=(index.labels_from_schema or default) if index.labels_from else None,
+    )
+
+
+def _relative(index: Definition, default: str | None) -> Definition:
+    """As a migration is written: the default schema is not named."""
+    return dataclasses.replace(
+        index,
+        schema=None if index.schema == default else index.schema,
+        labels_from_schema=None if index.labels_from_schema == default else index.labels_from_schema,
+    )

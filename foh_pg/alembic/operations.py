@@ -1,0 +1,193 @@
+"""The operations: op.foh_migrate, op.create_foh_index, op.alter_foh_index, op.drop_foh_index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from alembic.operations import MigrateOperation, Operations
+from sqlalchemy import TextClause
+from sqlalchemy.dialects import postgresql
+
+from foh_pg.errors import InputError
+from foh_pg.sqlalchemy import definition
+from foh_pg.sqlalchemy.definition import Definition
+
+# As in foh_pg.database.migrations, which needs more of Alembic than there is when this module is loaded.
+HEAD = "head"
+BASE = "base"
+
+
+@Operations.register_operation("foh_migrate")
+class FohMigrateOp(MigrateOperation):
+    """Bring schema `foh` to a revision of its own history."""
+
+    def __init__(self, to: str = HEAD, start: str = BASE) -> None:
+        self.to = to
+        self.start = start
+
+    @classmethod
+    def foh_migrate(cls, operations: Operations, to: str = HEAD, *, start: str | None = None) -> None:
+        """Install schema `foh`, bring it up to date, or take it back: ``op.foh_migrate("base")``.
+
+        Part of the application's transaction. `start` is where the database is before, which only a script
+        (``--sql``) needs to be told: "base", or "head" on the way back to it, unless given.
+        """
+        if start is None:
+            start = HEAD if to == BASE else BASE
+        operations.invoke(cls(to, start))
+
+    def reverse(self) -> FohMigrateOp:
+        return FohMigrateOp(self.start, self.to)
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        return ("foh_migrate", self.to)
+
+
+@Operations.register_operation("create_foh_index")
+class CreateFohIndexOp(MigrateOperation):
+    """Create an index on a table."""
+
+    def __init__(self, index: Definition) -> None:
+        self.index = index
+
+    @classmethod
+    def create_foh_index(
+        cls,
+        operations: Operations,
+        table_name: str,
+        embedding: str,
+        *,
+        name: str | None = None,
+        schema: str | None = None,
+        labels: str | None = None,
+        labels_from: str | None = None,
+        labels_from_schema: str | None = None,
+        labels_key: str | None = None,
+        bits: int = 64,
+        dimensions: int | None = None,
+        distance: str = "cosine",
+        learner: str = "foh",
+        **options: Any,
+    ) -> None:
+        """Create an index, named like its table unless `name` is given; other arguments are its options.
+
+        Every write to the table is captured from then on. Rows that are there already are placed by
+        ``foh-pg build``; until then a search reads the table itself.
+        """
+        index = Definition(
+            name=name or table_name,
+            table=table_name,
+            schema=schema,
+            embedding=embedding,
+            labels=labels,
+            labels_from=labels_from,
+            labels_from_schema=labels_from_schema,
+            labels_key=labels_key,
+            bits=bits,
+            dimensions=dimensions,
+            distance=distance,
+            learner=learner,
+            options=options,
+        )
+        operations.invoke(cls(index))
+
+    def reverse(self) -> DropFohIndexOp:
+        return DropFohIndexOp(self.index.name, index=self.index)
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        return ("add_foh_index", self.index)
+
+
+@Operations.register_operation("drop_foh_index")
+class DropFohIndexOp(MigrateOperation):
+    """Drop an index with all that belongs to it."""
+
+    def __init__(self, name: str, *, if_exists: bool = False, index: Definition | None = None) -> None:
+        self.name = name
+        self.if_exists = if_exists
+        self.index = index
+
+    @classmethod
+    def drop_foh_index(cls, operations: Operations, name: str, *, if_exists: bool = False) -> None:
+        """Drop an index: its triggers, tables and functions, and what it learned."""
+        operations.invoke(cls(name, if_exists=if_exists))
+
+    def reverse(self) -> CreateFohIndexOp:
+        if self.index is None:
+            raise InputError(
+                f"drop_foh_index({self.name!r}) does not know what the index was made from: "
+                "write create_foh_index() into downgrade() yourself"
+            )
+        return CreateFohIndexOp(self.index)
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        return ("remove_foh_index", self.index or self.name)
+
+
+@Operations.register_operation("alter_foh_index")
+class AlterFohIndexOp(MigrateOperation):
+    """Change options of an index."""
+
+    def __init__(
+        self, name: str, options: Mapping[str, Any], previous: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.previous = previous
+
+    @classmethod
+    def alter_foh_index(cls, operations: Operations, name: str, **options: Any) -> None:
+        """Change options of an index; those not named stay as they are."""
+        operations.invoke(cls(name, options))
+
+    def reverse(self) -> AlterFohIndexOp:
+        if self.previous is None:
+            raise InputError(
+                f"alter_foh_index({self.name!r}) does not know the values before: "
+                "write alter_foh_index() into downgrade() yourself"
+            )
+        return AlterFohIndexOp(self.name, self.previous, self.options)
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        return ("modify_foh_index", self.name, dict(self.previous or {}), dict(self.options))
+
+
+@Operations.implementation_for(FohMigrateOp)
+def _migrate(operations: Operations, operation: FohMigrateOp) -> None:
+    from foh_pg.database import migrations
+
+    context = operations.migration_context
+    if context.as_sql:
+        for statement in migrations.offline_statements(operation.to, operation.start):
+            context.impl.static_output(statement)
+    else:
+        bind = operations.get_bind()
+        assert bind is not None
+        migrations.migrate(bind, operation.to)
+
+
+@Operations.implementation_for(CreateFohIndexOp)
+def _create(operations: Operations, operation: CreateFohIndexOp) -> None:
+    _run(operations, operation.index.create())
+
+
+@Operations.implementation_for(DropFohIndexOp)
+def _drop(operations: Operations, operation: DropFohIndexOp) -> None:
+    _run(operations, definition.drop(operation.name, if_exists=operation.if_exists))
+
+
+@Operations.implementation_for(AlterFohIndexOp)
+def _alter(operations: Operations, operation: AlterFohIndexOp) -> None:
+    _run(operations, definition.alter(operation.name, operation.options))
+
+
+def _run(operations: Operations, statement: TextClause) -> None:
+    context = operations.migration_context
+    if not context.as_sql:
+        operations.execute(statement)
+        return
+    # Not through Alembic: with a driver's own paramstyle it would double the percent signs of a script.
+    dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call,unused-ignore]
+    rendered = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    context.impl.static_output(f"{rendered};")

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from psycopg.conninfo import conninfo_to_dict
+from rich.console import Console
+
+from foh_pg.cli.output import say
+from foh_pg.demo import DATABASE, tell
+from foh_pg.embedded import DEFAULT_VERSION, EmbeddedServer
+
+NEXT = """\
+The server goes on running. What to type next:
+
+  {psql}
+    SELECT r.score, p.name, p.tags FROM package q,
+           foh.packages_search(q.embedding, 10, filter => 'array_length(tags, 1) > 1') r
+           JOIN package p USING (id) WHERE q.name = '{name}' ORDER BY r.score;
+
+  {cli} search packages --like 1 --columns name,tags --dsn {dsn}
+
+  {python}
+    import psycopg, foh_pg
+    packages = foh_pg.Index.open(psycopg.connect({dsn_literal}), "packages")
+    packages.search_like(1, k=5, filter="tags && ARRAY['role::program']")
+
+  {cli} demo --stop --directory {directory}
+"""
+
+
+def demo(
+    directory: Annotated[
+        Path, typer.Option("--directory", help="Where the demo's PostgreSQL keeps its data.")
+    ] = Path(".foh-demo"),
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Leave the server running at the end, or stop it.")
+    ] = True,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Only stop the server that an earlier demo left running.")
+    ] = False,
+    version: Annotated[
+        int, typer.Option("--pg", help="Major version of PostgreSQL: 18 or 16.")
+    ] = DEFAULT_VERSION,
+) -> None:
+    """Show an index at work on 4 000 Debian packages, in an embedded PostgreSQL in a directory of yours."""
+    server = EmbeddedServer(directory, version)
+    if stop:
+        running = server.running
+        server.stop()
+        say(
+            f"stopped the server in {server.directory}"
+            if running
+            else f"no server runs in {server.directory}"
+        )
+        return
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    server.start()
+    try:
+        tell(server, console)
+    except BaseException:
+        server.stop()
+        raise
+    if keep:
+        typer.echo(advice(server))
+    else:
+        server.stop()
+
+
+def advice(server: EmbeddedServer) -> str:
+    """Commands with the paths of this machine, to be pasted."""
+    dsn = server.dsn(DATABASE)
+    host = conninfo_to_dict(dsn)["host"]
+    programs = Path(sys.executable).parent
+    return NEXT.format(
+        psql=shlex.join([str(server.bin / "psql"), "-h", str(host), "-U", "postgres", DATABASE]),
+        cli=shlex.quote(str(programs / "foh-pg")),
+        python=shlex.quote(sys.executable),
+        dsn=shlex.quote(dsn),
+        dsn_literal=repr(dsn),
+        directory=shlex.quote(str(server.directory)),
+        name="git",
+    )

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from foh_pg.cli.options import Dsn, IndexName, Json
+from foh_pg.cli.output import print_json, say
+from foh_pg.cli.session import session
+from foh_pg.index import calls
+
+
+def repair(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+    """Queue what the triggers did not see: after replication, a data-only restore, ATTACH PARTITION.
+
+    Compares the whole table with the index in one snapshot; the next update takes the rest from the stream.
+    """
+    call = calls.invoke("repair", {"name": name})
+    with session(dsn) as connection:
+        row = connection.execute(call.statement, call.parameters).fetchone()
+        assert row is not None
+    if json:
+        print_json(row)
+    if not any(row.values()):
+        say(f"index {name!r} has all that its table has")
+        return
+    say(
+        f"index {name!r}: queued {row['missing']} rows it did not have, {row['gone']} that are gone and "
+        f"{row['changed']} that changed; run foh-pg update {name}"
+    )

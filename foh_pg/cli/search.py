@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import typer
+from psycopg import sql
+
+from foh_pg.cli.options import Dsn, IndexName, Json, parse_pairs
+from foh_pg.cli.output import print_json, print_table, say
+from foh_pg.cli.session import session
+from foh_pg.errors import FohError
+from foh_pg.index import Index, Match
+from foh_pg.index.calls import Search, quoted
+
+# typer reads the annotations at run time, on Python 3.10 too.
+Text = Optional[str]  # noqa: UP045
+Number = Optional[int]  # noqa: UP045
+Row = dict[str, Any]
+
+
+def search(
+    name: IndexName,
+    vector: Annotated[
+        Text, typer.Option("--vector", help="The query, as [1, 2, ...]; - reads it from standard input.")
+    ] = None,
+    like: Annotated[Text, typer.Option("--like", help="Key of a row: rows like it, without it.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Rows to return.")] = 10,
+    probes: Annotated[Number, typer.Option("--probes", help="Lists to read.")] = None,
+    shortlist: Annotated[
+        Number, typer.Option("--shortlist", help="Rows to rank with the exact distance; 0: Hamming alone.")
+    ] = None,
+    filter: Annotated[
+        Text, typer.Option("--filter", help='Condition over the table\'s columns: "price < 100".')
+    ] = None,
+    param: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--param", help="Value that the filter reads as params ->> 'NAME'.", metavar="NAME=VALUE"
+        ),
+    ] = None,
+    columns: Annotated[
+        Text, typer.Option("--columns", help="Columns of the table to show: name,price.", metavar="A,B")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show how the search would be answered instead.")
+    ] = False,
+    dsn: Dsn = None,
+    json: Json = False,
+) -> None:
+    """Find the rows nearest to a vector, or to a row of the table. Prints key, Hamming distance and score."""
+    if (vector is None) == (like is None):
+        raise typer.BadParameter("pass either --vector or --like", param_hint="--vector")
+    options = Search(k, probes, shortlist, filter, parse_pairs(param, "--param") if param else None)
+    # A reader may not look at our version table: the functions themselves say what is missing.
+    with session(dsn, installed=False) as connection, advice(connection, name):
+        index = Index.open(connection, name)
+        query = None if vector is None else parse_vector(vector)
+        if explain:
+            rows = explained(index, index.embedding(like) if query is None else query, options)
+        else:
+            rows = found(connection, index, query, like, options, wanted(columns))
+    if json:
+        print_json(rows)
+    elif rows:
+        print_table(rows)
+    else:
+        say("no row matches")
+
+
+@contextmanager
+def advice(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
+    """Say what to do where the role has no right to search."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        role = connection.info.user
+        raise FohError(
+            f"{error.diag.message_primary}: foh-pg grant {name} --reader {role} lets {role} search, and says "
+            "what it lacks on the table"
+        ) from error
+
+
+def parse_vector(given: str) -> npt.NDArray[np.float32]:
+    text = sys.stdin.read() if given == "-" else given
+    try:
+        values = np.array(jsonlib.loads(text), dtype=np.float32)
+    except (ValueError, TypeError):
+        values = np.empty(0, dtype=np.float32)
+    if values.ndim != 1 or not len(values):
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise typer.BadParameter(
+            f"{shown!r} is not a list of numbers like [0.5, 1, -2]", param_hint="--vector"
+        )
+    return values
+
+
+def wanted(columns: str | None) -> list[str]:
+    return [column.strip() for column in columns.split(",") if column.strip()] if columns else []
+
+
+def explained(index: Index, query: npt.ArrayLike, options: Search) -> list[Row]:
+    steps = index.explain(query, options.k, probes=options.probes, shortlist=options.shortlist)
+    return [{"step": step, "value": value} for step, value in steps.items()]
+
+
+def found(
+    connection: psycopg.Connection[Row],
+    index: Index,
+    query: npt.ArrayLike | None,
+    like: str | None,
+    options: Search,
+    columns: list[str],
+) -> list[Row]:
+    given = options._asdict()
+    matches = index.search_like(like, **given) if query is None else index.search(query, **given)
+    extra = rows_of(connection, index, matches, columns) if columns else {}
+    return [
+        {
+            index.about.key: match.key,
+            **{column: extra.get(match.key, {}).get(column) for column in columns},
+            "distance": match.distance,
+            "score": match.score,
+        }
+        for match in matches
+    ]
+
+
+def rows_of(
+    connection: psycopg.Connection[Row], index: Index, matches: list[Match], columns: list[str]
+) -> dict[Any, Row]:
+    """The chosen columns of the rows that were found, by key."""
+    about = index.about
+    statement = sql.SQL("SELECT {} AS foh_key, {} FROM {} WHERE {} = ANY (%(keys)s::{}[])").format(
+        quoted(about.key),
+        sql.SQL(", ").join(quoted(column) for column in columns),
+        sql.SQL(about.source.replace("%", "%%")),
+        quoted(about.key),
+        sql.SQL(about.key_type),
+    )
+    rows = connection.execute(statement, {"keys": [match.key for match in matches]}).fetchall()
+    return {row["foh_key"]: row for row in rows}

@@ -1,0 +1,195 @@
+"""What `foh-pg demo` does and shows, step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from foh_pg.database.connection import connect
+from foh_pg.database.copy import TEXT, Array, Ragged, Vector, copy_in
+from foh_pg.database.migrations import migrate
+from foh_pg.demo.packages import Packages, load
+from foh_pg.demo.precision import exact, learned, precision, rows
+from foh_pg.embedded import EmbeddedServer
+from foh_pg.index import Index
+from foh_pg.updater import Run, update
+
+DATABASE = "foh_demo"
+INDEX = "packages"
+QUERIES = 300
+BATCHES = 4
+PIECE = 250
+SHOWN = (0, 1)
+
+CREATE_TABLE = """
+CREATE TABLE package (
+    id        int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name      text NOT NULL,
+    tags      text[] NOT NULL,
+    embedding vector({dimensions}) NOT NULL
+)
+"""
+CREATE_INDEX = (
+    "SELECT foh.create_index('packages', source => 'package', embedding => 'embedding', labels => 'tags')"
+)
+STAT = "SELECT rows, stream, version, centers, stale, bytes FROM foh.index_stat WHERE name = 'packages'"
+
+
+def tell(server: EmbeddedServer, console: Console) -> None:
+    """Run the demo on a server; the database foh_demo is made anew."""
+    started = time.monotonic()
+    packages = load()
+    queries, stream = packages.part(0, QUERIES), packages.part(QUERIES, len(packages.names))
+    make_database(server)
+    with connect(server.dsn(DATABASE), autocommit=True) as connection:
+        console.print(
+            f"PostgreSQL {connection.info.parameter_status('server_version')} in {server.directory}\n"
+        )
+        index = make_index(connection, packages.vectors.shape[1], console)
+        show_batches(connection, index, queries, stream, console)
+        show_state(connection, index, console)
+        for at in SHOWN:
+            show_search(connection, index, queries.part(at, at + 1), console)
+    console.print(f"All of it took {time.monotonic() - started:.0f} seconds.\n")
+
+
+def make_database(server: EmbeddedServer) -> None:
+    name = sql.Identifier(DATABASE)
+    with connect(server.dsn(), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+
+
+def make_index(connection: psycopg.Connection[Any], dimensions: int, console: Console) -> Index:
+    connection.execute("CREATE EXTENSION vector")
+    migrate(connection)
+    connection.execute(sql.SQL(CREATE_TABLE).format(dimensions=sql.Literal(dimensions)))
+    console.print("An application's table, [bold]package[/]: Debian packages, their tags, a vector for each.")
+    console.print(f"An index on it, made in SQL:\n\n  {CREATE_INDEX};\n", highlight=False)
+    connection.execute(CREATE_INDEX)
+    return Index.open(connection, INDEX)
+
+
+def show_batches(
+    connection: psycopg.Connection[Any], index: Index, queries: Packages, stream: Packages, console: Console
+) -> None:
+    """Rows come in; after each batch the updater runs, and searches are compared with exact cosine."""
+    console.print(
+        f"{len(stream.names)} rows come in, and after each quarter `foh-pg update` learns from them.\n"
+        f"{len(queries.names)} other packages ask for their 10 nearest: how many share a tag with them?\n"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in (
+        "rows",
+        "version",
+        "exact cosine",
+        "foh",
+        "rows encoded again",
+        "of them new",
+        "lists",
+        "seconds",
+    ):
+        table.add_column(title, justify="right")
+    size = -(-len(stream.names) // BATCHES)
+    for start in range(0, len(stream.names), size):
+        batch = stream.part(start, start + size)
+        write(connection, batch, console)
+        run = learn(connection, console)
+        share = {
+            "cosine": precision(connection, queries, exact(connection, index, queries, 10)),
+            "foh": precision(connection, queries, learned(index, queries, 10)),
+        }
+        table.add_row(
+            str(start + len(batch.names)),
+            str(run.to_version),
+            f"{share['cosine']:.1%}",
+            f"[bold]{share['foh']:.1%}[/]",
+            str(run.rows_encoded),
+            str(len(batch.names)),
+            str(run.lists),
+            f"{sum(run.phases.values()):.1f}",
+        )
+    console.print(table)
+    console.print()
+
+
+def write(connection: psycopg.Connection[Any], batch: Packages, console: Console) -> None:
+    """COPY, a piece at a time: each row is searchable when its transaction commits."""
+    with bar(console, "writing", len(batch.names)) as advance:
+        for start in range(0, len(batch.names), PIECE):
+            piece = batch.part(start, start + PIECE)
+            copy_in(
+                connection,
+                sql.Identifier("package"),
+                ("name", "tags", "embedding"),
+                (TEXT, Array(TEXT), Vector(piece.vectors.shape[1])),
+                (piece.names, Ragged.of(piece.tags, object), piece.vectors),
+            )
+            advance(start + len(piece.names))
+
+
+def learn(connection: psycopg.Connection[Any], console: Console) -> Run:
+    with bar(console, "learning", None) as advance:
+        return update(connection, INDEX, progress=lambda _phase, done, _of: advance(done))
+
+
+def show_state(connection: psycopg.Connection[Any], index: Index, console: Console) -> None:
+    with connection.cursor() as cursor:
+        [values] = cursor.execute(STAT).fetchall()
+        names = [column.name for column in cursor.description or ()]
+    console.print("What the index recorded ([bold]foh.index_stat[/]):")
+    console.print(
+        "  " + ", ".join(f"{name} {shown(value)}" for name, value in zip(names, values, strict=True))
+    )
+    violations = index.check()
+    verdict = "[green]every promise kept[/]" if not violations else f"[red]{len(violations)} violations[/]"
+    console.print(f"What it promises, verified ([bold]foh.check[/]): {verdict}\n")
+
+
+def shown(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def show_search(connection: psycopg.Connection[Any], index: Index, query: Packages, console: Console) -> None:
+    """One query: what the index finds, and what cosine finds, with the tags they share with it."""
+    table = Table(
+        title=f"Nearest to [bold]{query.names[0]}[/] ({', '.join(query.tags[0])}); ✓ shares a tag",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
+    columns = []
+    for title, found in (
+        ("foh", learned(index, query, 6)),
+        ("exact cosine", exact(connection, index, query, 6)),
+    ):
+        table.add_column(title, no_wrap=True)
+        known = rows(connection, found[0])
+        columns.append([mark(known[key], query.tags[0]) for key in found[0]])
+    for cells in zip(*columns, strict=True):
+        table.add_row(*cells)
+    console.print(table)
+    console.print()
+
+
+def mark(row: tuple[str, list[str]], wanted: list[str]) -> str:
+    name, tags = row
+    return f"[green]✓ {name}[/]" if set(tags) & set(wanted) else f"  {name}"
+
+
+@contextmanager
+def bar(console: Console, title: str, total: int | None) -> Iterator[Any]:
+    """A progress bar that goes away; nothing where nobody watches."""
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.update(task, completed=done)

@@ -1,0 +1,11 @@
+"""Ask an index from Python: the calls of its SQL functions, with vectors in binary, sync and async."""
+
+from __future__ import annotations
+
+from foh_pg.index.asynchronous import AsyncIndex
+from foh_pg.index.description import Description
+from foh_pg.index.encoder import HashFunctions
+from foh_pg.index.match import Match
+from foh_pg.index.synchronous import Index
+
+__all__ = ["AsyncIndex", "Description", "HashFunctions", "Index", "Match"]

@@ -1,0 +1,42 @@
+"""What is made of the server's rows, the same for both kinds of connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.database.code import Code
+from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.index.description import Description
+from foh_pg.index.match import Match
+from foh_pg.index.vectors import parse_vector
+
+
+def missing_index(name: str) -> IndexNotFound:
+    return IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+
+
+def batches(count: int, rows: Iterable[tuple[Any, ...]]) -> list[list[Match]]:
+    """Rows of (number of the query, key, distance, score) as one list for each query."""
+    answers: list[list[Match]] = [[] for _ in range(count)]
+    for number, *match in rows:
+        answers[number - 1].append(Match(*match))
+    return answers
+
+
+def one_code(rows: Sequence[tuple[Any, ...]]) -> Code:
+    [(code,)] = rows
+    assert isinstance(code, Code)
+    return code
+
+
+def one_vector(about: Description, key: Any, rows: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.float32]:
+    """The embedding in binary; an error where the row is missing or has none."""
+    if not rows:
+        raise InputError(f"{about.source} has no row with {about.key} = {key!r} that this role can see")
+    if rows[0][0] is None:
+        raise InputError(f"the row with {about.key} = {key!r} of {about.source} has no embedding")
+    return parse_vector(rows[0][0])

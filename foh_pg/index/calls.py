@@ -1,0 +1,184 @@
+"""The SQL behind every method of Index and AsyncIndex, and its parameters. Nothing here talks to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from foh_pg.database.code import Code
+from foh_pg.errors import InputError
+from foh_pg.index.description import Description
+from foh_pg.index.vectors import QueryVector, QueryVectors
+
+REGCLASS = frozenset({"source", "labels_from"})
+
+
+class Call(NamedTuple):
+    statement: sql.Composed
+    parameters: dict[str, Any]
+
+
+class Search(NamedTuple):
+    """What a search may be given besides the query; None leaves it to the index."""
+
+    k: int = 10
+    probes: int | None = None
+    shortlist: int | None = None
+    filter: str | None = None
+    params: Mapping[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        if self.params is not None and self.filter is None:
+            raise InputError("params are values for a filter, and there is no filter")
+        given = self._asdict()
+        if self.params is not None:
+            given["params"] = Jsonb(dict(self.params))
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def quoted(*parts: str) -> sql.SQL:
+    """A qualified name; a percent sign in it is no placeholder."""
+    return sql.SQL(sql.Identifier(*parts).as_string(None).replace("%", "%%"))
+
+
+def function(index: str, suffix: str) -> sql.SQL:
+    return quoted("foh", f"{index}_{suffix}")
+
+
+def named(arguments: Mapping[str, Any]) -> sql.Composed:
+    """``name => value`` for each argument, the value as a parameter of that name."""
+    return sql.SQL(", ").join(
+        sql.SQL("{} => {}{}").format(
+            sql.Identifier(name),
+            sql.Placeholder(name),
+            sql.SQL("::text::regclass" if name in REGCLASS else ""),
+        )
+        for name in arguments
+    )
+
+
+def invoke(name: str, arguments: Mapping[str, Any]) -> Call:
+    """All rows and columns of one of the functions that all indexes share."""
+    statement = sql.SQL("SELECT * FROM {}({})").format(quoted("foh", name), named(arguments))
+    return Call(statement, dict(arguments))
+
+
+def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what was not given: defaults are written down in the SQL functions alone."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def create(name: str, source: str, embedding: str, arguments: Mapping[str, Any]) -> Call:
+    options = arguments.get("options")
+    passed = {**arguments, "options": Jsonb(dict(options)) if options else None}
+    return invoke("create_index", given({"name": name, "source": source, "embedding": embedding, **passed}))
+
+
+def describe(index: str) -> Call:
+    return Call(sql.SQL("SELECT * FROM {}()").format(function(index, "describe")), {})
+
+
+def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
+    arguments = {"query": QueryVector(query), **options.arguments()}
+    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search"), named(arguments))
+    return Call(statement, arguments)
+
+
+def search_encoded(index: str, query: npt.ArrayLike, code: Code, version: int, options: Search) -> Call:
+    """Search with a code made in the client; the vector is sent only where a shortlist is ranked with it."""
+    arguments = {"code": code, **options.arguments()}
+    if options.shortlist == 0:
+        del arguments["shortlist"]
+        arguments["version"] = version
+        statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search_code"), named(arguments))
+        return Call(statement, arguments)
+    arguments["query"] = QueryVector(query)
+    statement = sql.SQL("SELECT r.* FROM {}(%(code)s, %(version)s) CROSS JOIN LATERAL {}({}) r").format(
+        function(index, "check_code"), function(index, "search"), named(arguments)
+    )
+    return Call(statement, {**arguments, "version": version})
+
+
+def search_many(index: str, about: Description, queries: npt.ArrayLike, options: Search) -> Call:
+    """One statement; the rows are (number of the query from 1, key, distance, score)."""
+    arguments = options.arguments()
+    statement = sql.SQL(
+        "SELECT q.at, r.key, r.distance, r.score"
+        " FROM unnest(%(queries)s::{}[]) WITH ORDINALITY AS q (query, at)"
+        " CROSS JOIN LATERAL {}(q.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
+        " ORDER BY q.at, r.rank"
+    ).format(quoted(about.vector_schema, "vector"), function(index, "search"), named(arguments))
+    return Call(statement, {**arguments, "queries": QueryVectors(queries, about.vector_type)})
+
+
+def search_like(index: str, about: Description, key: Any, options: Search) -> Call:
+    """The rows nearest to a row of the table, without that row, which need not be among the first k + 1."""
+    arguments = {**options.arguments(), "k": options.k + 1}
+    statement = sql.SQL(
+        "SELECT r.key, r.distance, r.score"
+        " FROM (SELECT {} AS key, {}::{} AS query FROM {}"
+        " WHERE {} = %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
+        " CROSS JOIN LATERAL {}(s.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
+        " WHERE r.key <> s.key ORDER BY r.rank LIMIT %(limit)s"
+    ).format(
+        quoted(about.key),
+        quoted(about.embedding),
+        quoted(about.vector_schema, "vector"),
+        sql.SQL(about.source.replace("%", "%%")),
+        quoted(about.key),
+        sql.SQL(about.key_type),
+        quoted(about.embedding),
+        function(index, "search"),
+        named(arguments),
+    )
+    return Call(statement, {**arguments, "like": key, "limit": options.k})
+
+
+def embedding(about: Description, key: Any) -> Call:
+    """The vector of a row, where the caller sees one of that key."""
+    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} = %(key)s::{}").format(
+        quoted(about.embedding),
+        quoted(about.vector_schema, "vector"),
+        sql.SQL(about.source.replace("%", "%%")),
+        quoted(about.key),
+        sql.SQL(about.key_type),
+    )
+    return Call(statement, {"key": key})
+
+
+def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
+    arguments = given({"query": QueryVector(query), "probes": probes})
+    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "candidates"), named(arguments))
+    return Call(statement, arguments)
+
+
+def encode(index: str, query: npt.ArrayLike) -> Call:
+    statement = sql.SQL("SELECT {}(%(query)s)").format(function(index, "encode"))
+    return Call(statement, {"query": QueryVector(query)})
+
+
+def explain(index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None) -> Call:
+    arguments = given({"query": QueryVector(query), "k": k, "probes": probes, "shortlist": shortlist})
+    statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
+    return Call(statement, arguments)
+
+
+def hash_functions(index: str) -> Call:
+    statement = sql.SQL("SELECT version, number, weights, bias FROM {}() ORDER BY number").format(
+        function(index, "hash_functions")
+    )
+    return Call(statement, {})
+
+
+def status(index: str) -> Call:
+    return Call(sql.SQL("SELECT * FROM foh.index_stat WHERE name = %(name)s").format(), {"name": index})
+
+
+def alter(index: str, options: Mapping[str, Any]) -> Call:
+    if not options:
+        raise InputError("no option to alter: pass them by name, as in alter(probes=8)")
+    return invoke("alter_index", {"name": index, "options": Jsonb(dict(options))})

@@ -1,0 +1,9 @@
+"""FOH indexes in SQLAlchemy 2: declare one on a model, search it, compose the result with other SQL."""
+
+from __future__ import annotations
+
+from foh_pg.sqlalchemy.index import FOHIndex
+from foh_pg.sqlalchemy.search import foh_search, select_nearest
+from foh_pg.sqlalchemy.types import Code
+
+__all__ = ["Code", "FOHIndex", "foh_search", "select_nearest"]

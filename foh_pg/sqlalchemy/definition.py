@@ -1,0 +1,82 @@
+"""What an index is made from, and the calls of schema `foh` that make, change and drop it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Boolean, Integer, String, TextClause, bindparam, text
+
+# Every argument each time: one text that a driver can prepare. NULL is what an absent one means.
+CREATE = """
+SELECT foh.create_index(
+    name => :name, source => CAST(:source AS regclass), embedding => CAST(:embedding AS name),
+    labels => CAST(:labels AS name), labels_from => CAST(:labels_from AS regclass),
+    labels_key => CAST(:labels_key AS name), bits => :bits, dimensions => :dimensions,
+    distance => :distance, learner => :learner, options => CAST(:options AS jsonb))
+"""
+ALTER = "SELECT foh.alter_index(:name, CAST(:options AS jsonb))"
+DROP = "SELECT foh.drop_index(:name, :if_exists)"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One index, by names. `schema` and `labels_from_schema` are None for the default schema.
+
+    Labels in a table of their own are given by three names: `labels_from` (the table), `labels_key` (its
+    column with the key of a row) and `labels` (its column with the label).
+    """
+
+    name: str
+    table: str
+    embedding: str
+    schema: str | None = None
+    labels: str | None = None
+    labels_from: str | None = None
+    labels_from_schema: str | None = None
+    labels_key: str | None = None
+    bits: int = 64
+    dimensions: int | None = None
+    distance: str = "cosine"
+    learner: str = "foh"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def create(self) -> TextClause:
+        labels_from = qualified(self.labels_from, self.labels_from_schema) if self.labels_from else None
+        return text(CREATE.strip()).bindparams(
+            bindparam("name", self.name, String),
+            bindparam("source", qualified(self.table, self.schema), String),
+            bindparam("embedding", self.embedding, String),
+            bindparam("labels", self.labels, String),
+            bindparam("labels_from", labels_from, String),
+            bindparam("labels_key", self.labels_key, String),
+            bindparam("bits", self.bits, Integer),
+            bindparam("dimensions", self.dimensions, Integer),
+            bindparam("distance", self.distance, String),
+            bindparam("learner", self.learner, String),
+            bindparam("options", json.dumps(dict(self.options), sort_keys=True), String),
+        )
+
+
+def alter(name: str, options: Mapping[str, Any]) -> TextClause:
+    return text(ALTER).bindparams(
+        bindparam("name", name, String),
+        bindparam("options", json.dumps(dict(options), sort_keys=True), String),
+    )
+
+
+def drop(name: str, *, if_exists: bool = False) -> TextClause:
+    return text(DROP).bindparams(bindparam("name", name, String), bindparam("if_exists", if_exists, Boolean))
+
+
+def qualified(table: str, schema: str | None) -> str:
+    """The name of a table as `regclass` reads it."""
+    parts = [schema, table] if schema else [table]
+    return ".".join(map(quoted, parts))
+
+
+def quoted(name: str) -> str:
+    # Not SQLAlchemy's preparer: for most drivers it doubles percent signs, and this text may be a value.
+    return '"' + name.replace('"', '""') + '"'

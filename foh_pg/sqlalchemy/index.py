@@ -1,0 +1,174 @@
+"""An index as part of a table's declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Column, Connection, MetaData, Table, event, text
+from sqlalchemy.schema import SchemaItem
+
+from foh_pg.errors import InputError
+from foh_pg.sqlalchemy import definition
+
+# Kept on the MetaData: what is in Table.info, Alembic would write into the application's migrations.
+DECLARED = "foh_pg.indexes"
+
+INSTALLED = text("SELECT pg_catalog.to_regclass('foh.index') IS NOT NULL")
+
+
+class FOHIndex(SchemaItem):
+    """A FOH index, in `__table_args__` or on its own after the class.
+
+    >>> class Product(Base):
+    ...     __tablename__ = "products"
+    ...     id: Mapped[int] = mapped_column(primary_key=True)
+    ...     embedding: Mapped[Any] = mapped_column(Vector(512))
+    ...     tags: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    ...     __table_args__ = (FOHIndex("products_foh", "embedding", labels="tags", bits=64),)
+
+    Columns are names or attributes. `labels` may be a column of another table, with `labels_key` the column
+    there that holds the key of this one. What follows `learner` are options as `foh.create_index` knows them.
+    `MetaData.create_all()` makes the index with its table; Alembic's autogenerate compares it.
+    """
+
+    __visit_name__ = "foh_index"
+
+    table: Table
+
+    def __init__(
+        self,
+        name: str,
+        embedding: Any,
+        *,
+        labels: Any = None,
+        labels_from: Any = None,
+        labels_key: Any = None,
+        bits: int = 64,
+        dimensions: int | None = None,
+        distance: str = "cosine",
+        learner: str = "foh",
+        **options: Any,
+    ) -> None:
+        self.name = name
+        self.bits = bits
+        self.dimensions = dimensions
+        self.distance = distance
+        self.learner = learner
+        self.options = options
+        given = _column(embedding)
+        if given is None:
+            raise InputError(f"FOHIndex {name!r} needs the column with the vectors")
+        self._embedding = given
+        self._labels = _column(labels)
+        self._labels_from = labels_from
+        self._labels_key = _column(labels_key)
+        owner = getattr(self._embedding, "table", None)
+        if isinstance(owner, Table):
+            self._set_parent_with_dispatch(owner)
+
+    def _set_parent(self, parent: Any, **kw: Any) -> None:
+        others = parent.metadata.info.setdefault(DECLARED, {})
+        known = others.get(self.name)
+        if known is not None and known.table.key != parent.key:
+            raise InputError(
+                f"FOHIndex {self.name!r} is declared on {known.table.key!r} and on {parent.key!r}: "
+                "names of indexes are unique in a database, rename one"
+            )
+        self.table = parent
+        others[self.name] = self
+        event.listen(parent, "after_create", self._create_alone)
+        event.listen(parent.metadata, "after_create", self._create_with_all)
+        event.listen(parent, "before_drop", self._drop)
+
+    @property
+    def definition(self) -> definition.Definition:
+        """This index by names, checked against the table."""
+        labels_from = self._labels_table()
+        return definition.Definition(
+            name=self.name,
+            table=self.table.name,
+            schema=self.table.schema,
+            embedding=self._name("embedding", self._embedding, self.table),
+            labels=None if self._labels is None else self._name("labels", self._labels, labels_from),
+            labels_from=None if labels_from is self.table else labels_from.name,
+            labels_from_schema=None if labels_from is self.table else labels_from.schema,
+            labels_key=None
+            if self._labels_key is None
+            else self._name("labels_key", self._labels_key, labels_from),
+            bits=self.bits,
+            dimensions=self.dimensions,
+            distance=self.distance,
+            learner=self.learner,
+            options=self.options,
+        )
+
+    def _labels_table(self) -> Table:
+        """The table of the labels: the one named, else the one the column is in, else the index's own."""
+        given = self._labels_from
+        if isinstance(given, str):
+            found = self.table.metadata.tables.get(given)
+            if found is None:
+                raise InputError(
+                    f"FOHIndex {self.name!r}: there is no table {given!r} (labels_from) in this MetaData; "
+                    "give it as 'schema.table' or as a Table"
+                )
+            return found
+        if given is not None:
+            return _table(given)
+        owner = getattr(self._labels, "table", None)
+        return owner if isinstance(owner, Table) else self.table
+
+    def _name(self, role: str, column: str | Column[Any], table: Table) -> str:
+        name = column if isinstance(column, str) else column.name
+        # An attribute is a key of the table, whatever its column is called.
+        found = table.c.get(name) if isinstance(column, str) else column
+        if found is None or found.name not in {each.name for each in table.c}:
+            raise InputError(
+                f"FOHIndex {self.name!r}: {table.key!r} has no column {name!r} ({role}); "
+                f"it has {', '.join(each.name for each in table.c)}"
+            )
+        return str(found.name)
+
+    def _create_alone(self, target: Table, connection: Connection, **kw: Any) -> None:
+        if not kw.get("_is_metadata_operation"):
+            connection.execute(self.definition.create())
+
+    def _create_with_all(self, target: MetaData, connection: Connection, **kw: Any) -> None:
+        # After all tables: that of the labels may come later than this one.
+        if self.table in kw.get("tables", ()):
+            connection.execute(self.definition.create())
+
+    def _drop(self, target: Table, connection: Connection, **kw: Any) -> None:
+        if connection.scalar(INSTALLED):
+            connection.execute(definition.drop(self.name, if_exists=True))
+
+    def __repr__(self) -> str:
+        return f"FOHIndex({self.name!r}, {_shown(self._embedding)!r})"
+
+
+def declared(*catalogs: MetaData) -> Iterator[FOHIndex]:
+    """The indexes declared on tables of these MetaData."""
+    for metadata in catalogs:
+        yield from metadata.info.get(DECLARED, {}).values()
+
+
+def _column(given: Any) -> str | Column[Any] | None:
+    if given is None or isinstance(given, str):
+        return given
+    if hasattr(given, "__clause_element__"):
+        given = given.__clause_element__()
+    if not isinstance(given, Column):
+        raise InputError(f"expected the name of a column or a mapped attribute, got {given!r}")
+    return given
+
+
+def _table(given: Any) -> Table:
+    table = getattr(given, "__table__", given)
+    if not isinstance(table, Table):
+        raise InputError(f"labels_from: expected a table, its name or a mapped class, got {given!r}")
+    return table
+
+
+def _shown(column: str | Column[Any] | None) -> str | None:
+    return column if column is None or isinstance(column, str) else column.name

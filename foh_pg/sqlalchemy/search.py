@@ -1,0 +1,143 @@
+"""Searches as parts of a SQLAlchemy statement."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapper
+from sqlalchemy.orm.util import AliasedInsp
+from sqlalchemy.sql import FromClause
+from sqlalchemy.sql.functions import Function
+
+from foh_pg.errors import InputError
+from foh_pg.sqlalchemy.filter import pushed
+from foh_pg.sqlalchemy.index import FOHIndex, declared
+from foh_pg.sqlalchemy.types import QueryVector
+
+T = TypeVar("T")
+
+
+def foh_search(
+    entity: Any,
+    query: Any,
+    *,
+    k: int = 10,
+    probes: int | None = None,
+    shortlist: int | None = None,
+    filter: Any = None,
+    index: str | FOHIndex | None = None,
+) -> sa.TableValuedAlias:
+    """The k rows nearest to `query`, as something to select from and to join.
+
+    Its columns are the key of the entity's table under its own name, `distance` (Hamming) and `score` (what
+    the rows are ranked by, the smaller the nearer).
+
+    >>> s = foh_search(Product, vector, k=10, probes=8, filter=Product.price < 10)
+    >>> select(Product, s.c.score).join(s, s.c.id == Product.id).order_by(s.c.score)
+
+    Parameters
+    ----------
+    entity
+        A mapped class, `aliased()` of one, or a Table, with a FOHIndex declared on it.
+    query
+        A list or array of numbers, or an SQL expression of type vector.
+    filter
+        A condition over the entity's columns. It is part of the search: k rows come back if k rows match,
+        where a `.where()` would be applied to the k rows that were found. Other tables go into `exists()`.
+    index
+        The name of the FOHIndex, where there are several.
+    """
+    chosen = _index(entity, index)
+    [key] = _key(chosen.table)
+    condition, params = pushed(filter, chosen.table, _selectable(entity))
+    function: Function[Any] = Function(
+        sa.sql.quoted_name(f"{chosen.name}_search", quote=True),
+        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QueryVector, unique=True),
+        _number(k),
+        _number(probes),
+        _number(shortlist),
+        condition,
+        params,
+        packagenames=("foh",),
+    )
+    return function.table_valued(
+        sa.column(key.name, key.type),
+        # As foh.create_index names them: ours make way for the key.
+        sa.column("hamming" if key.name == "distance" else "distance", sa.Integer),
+        sa.column("foh_score" if key.name == "score" else "score", sa.Double),
+    )
+
+
+def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[tuple[T, float]]:
+    """Select the entities nearest to `query`, nearest first, each with its score.
+
+    Takes the arguments of `foh_search`. `session.scalars()` of it gives the entities alone.
+
+    >>> session.scalars(select_nearest(Product, vector, k=10).options(joinedload(Product.brand)))
+    """
+    search = foh_search(entity, query, **arguments)
+    key, _, score = search.c
+    target = _selectable(entity)
+    mapper = _mapper(entity)
+    own: Any = target.primary_key if mapper is None else mapper.primary_key
+    [column] = own
+    if mapper is not None:
+        # The attribute, and not the column: it follows an alias.
+        column = getattr(entity, mapper.get_property_by_column(column).key)
+    return sa.select(entity, score).join_from(entity, search, column == key).order_by(score)
+
+
+def _number(value: int | None) -> sa.BindParameter[int | None]:
+    return sa.bindparam(None, value, sa.Integer, unique=True)
+
+
+def _mapper(entity: Any) -> Mapper[Any] | None:
+    inspected = sa.inspect(entity, raiseerr=False)
+    if isinstance(inspected, AliasedInsp):
+        return inspected.mapper
+    return inspected if isinstance(inspected, Mapper) else None
+
+
+def _selectable(entity: Any) -> FromClause:
+    inspected = sa.inspect(entity, raiseerr=False)
+    selectable = getattr(inspected, "selectable", None)
+    if not isinstance(selectable, FromClause):
+        raise InputError(f"foh_search: expected a mapped class or a Table, got {entity!r}")
+    return selectable
+
+
+def _tables(entity: Any) -> set[sa.Table]:
+    mapper = _mapper(entity)
+    if mapper is not None:
+        return {table for table in mapper.tables if isinstance(table, sa.Table)}
+    selectable = _selectable(entity)
+    element = getattr(selectable, "element", selectable)
+    return {element} if isinstance(element, sa.Table) else set()
+
+
+def _index(entity: Any, wanted: str | FOHIndex | None) -> FOHIndex:
+    if isinstance(wanted, FOHIndex):
+        return wanted
+    tables = _tables(entity)
+    found = [index for table in tables for index in declared(table.metadata) if index.table is table]
+    names = ", ".join(sorted(repr(index.name) for index in found))
+    if wanted is not None:
+        for index in found:
+            if index.name == wanted:
+                return index
+        raise InputError(f"{entity!r} has no FOHIndex {wanted!r}; it has {names or 'none'}")
+    if not found:
+        raise InputError(f"{entity!r} has no FOHIndex: declare one in __table_args__")
+    if len(found) > 1:
+        raise InputError(f"{entity!r} has the indexes {names}: choose one with the argument index")
+    return found[0]
+
+
+def _key(table: sa.Table) -> list[sa.Column[Any]]:
+    key = list(table.primary_key.columns)
+    if len(key) != 1:
+        raise InputError(
+            f"{table.key!r} has a primary key of {len(key)} columns: an index needs a key of one column"
+        )
+    return key

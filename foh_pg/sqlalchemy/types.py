@@ -1,0 +1,141 @@
+"""Column and parameter types: codes, and the vector of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg.adapt import Buffer, Dumper, PyFormat
+from psycopg.pq import Format
+from sqlalchemy import BigInteger, ColumnElement, Dialect, func
+from sqlalchemy.types import String, TypeEngine, UserDefinedType
+
+from foh_pg.database.code import Code as CodeValue
+from foh_pg.errors import InputError
+
+
+class Code(UserDefinedType[CodeValue]):
+    """A column of codes, `bit(bits)`; its values are `foh_pg.database.code.Code`.
+
+    >>> code: Mapped[Code] = mapped_column(Code(64))
+    >>> select(Thing).order_by(Thing.code.hamming_distance(other)).limit(10)
+    """
+
+    cache_ok = True
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def get_col_spec(self, **kw: Any) -> str:
+        return f"BIT({int(self.bits)})"
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        def process(value: Any) -> Any:
+            if value is None:
+                return None
+            digits = str(value)
+            if len(digits) != self.bits:
+                raise InputError(f"the column has {self.bits} bits, the code has {len(digits)}: {digits}")
+            if dialect.driver == "asyncpg":
+                import asyncpg  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+                return asyncpg.BitString(digits)
+            return digits
+
+        return process
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        return lambda value: f"B'{CodeValue.from_string(str(value))}'"
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], CodeValue | None]:
+        def process(value: Any) -> CodeValue | None:
+            if value is None or isinstance(value, CodeValue):
+                return value
+            digits = value if isinstance(value, str) else value.as_string().replace(" ", "")
+            return CodeValue.from_string(digits)
+
+        return process
+
+    class Comparator(UserDefinedType.Comparator[CodeValue]):
+        def hamming_distance(self, other: Any) -> ColumnElement[int]:
+            """The number of bits that differ, computed without pgvector, whose schema may be out of reach."""
+            return func.pg_catalog.bit_count(self.op("#", return_type=self.type)(other), type_=BigInteger)
+
+    comparator_factory = Comparator
+
+
+class PackedVector:
+    """The vector of a query on its way to the server, as pgvector reads it."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Any) -> None:
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        try:
+            array = np.asarray(values, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a query is a list of numbers, got {values!r}") from error
+        if array.ndim != 1:
+            raise InputError(f"a query is one vector, got an array of shape {array.shape}")
+        self.values = array
+
+    def binary(self) -> bytes:
+        return len(self.values).to_bytes(2, "big") + b"\0\0" + self.values.astype(">f4").tobytes()
+
+    def text(self) -> str:
+        # repr of a Python float: shortest digits that give the same real.
+        return "[" + ",".join(map(str, self.values.tolist())) + "]"
+
+
+class PackedVectorDumper(Dumper):
+    # No type: the server takes that of the function's argument, wherever pgvector is installed.
+    oid = 0
+
+    def dump(self, obj: PackedVector) -> Buffer | None:
+        return obj.text().encode()
+
+
+class PackedVectorBinaryDumper(PackedVectorDumper):
+    format = Format.BINARY
+
+    def dump(self, obj: PackedVector) -> Buffer | None:
+        return obj.binary()
+
+
+for _dumper in (PackedVectorDumper, PackedVectorBinaryDumper):
+    psycopg.adapters.register_dumper(PackedVector, _dumper)
+
+
+class QueryVector(UserDefinedType[Any]):
+    """The type of a search's first argument. Binary with psycopg, text with other drivers."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **kw: Any) -> str:
+        return "VECTOR"
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        if _sends_binary(dialect):
+            return lambda value: None if value is None else PackedVector(value)
+        return lambda value: None if value is None else PackedVector(value).text()
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        return lambda value: "'" + PackedVector(value).text() + "'"
+
+    def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:
+        return String() if isinstance(value, str) else self
+
+
+def _sends_binary(dialect: Dialect) -> bool:
+    """Whether connections of this engine know our dumpers: an engine older than this module does not."""
+    adapters = getattr(dialect, "_psycopg_adapters_map", None)
+    if adapters is None:
+        return False
+    try:
+        adapters.get_dumper(PackedVector, PyFormat.AUTO)
+    except psycopg.ProgrammingError:
+        return False
+    return True

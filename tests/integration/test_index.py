@@ -1,0 +1,285 @@
+"""foh_pg.Index and AsyncIndex, on connections and pools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from foh_pg import AsyncIndex, Index, Match
+from foh_pg.database.code import Code
+from foh_pg.errors import IndexNotFound, InputError
+from tests.integration.search.shop import BITS, Shop, text, vectors
+from tests.postgres import Database
+
+QUERY = vectors(1, seed=5)[0]
+BASE = vectors(200)
+
+
+@pytest.fixture
+def shop(database: Database) -> Shop:
+    shop = Shop(database.connect("app_owner"))
+    shop.fill(range(200), BASE, price=[float(n) for n in range(200)])
+    shop.install(centers=8)
+    return shop
+
+
+@pytest.fixture
+def index(shop: Shop) -> Index:
+    return Index.open(shop.connection, "items")
+
+
+def expected(shop: Shop, *arguments, **options) -> list[Match]:
+    return [Match(*row) for row in shop.search(*arguments, **options)]
+
+
+class TestSearch:
+    def test_is_that_of_sql(self, index: Index, shop: Shop) -> None:
+        assert index.search(QUERY) == expected(shop, QUERY)
+        assert index.search(QUERY.tolist(), 3, probes=2, shortlist=0) == expected(
+            shop, QUERY, 3, probes=2, shortlist=0
+        )
+        found = index.search(QUERY, 5, filter="price < (params ->> 'most')::float8", params={"most": 50})
+        assert found == expected(
+            shop, QUERY, 5, filter="price < (params ->> 'most')::float8", params={"most": 50}
+        )
+        assert all(match.key < 50 for match in found)
+        assert index.search(QUERY.astype(np.float64)) == index.search(QUERY)
+
+    def test_whatever_the_connection_is_set_to(self, shop: Shop, database: Database) -> None:
+        with psycopg.connect(database.dsn(), row_factory=dict_row) as connection:
+            index = Index.open(connection, "items")
+            assert index.search(QUERY, 3) == expected(shop, QUERY, 3)
+            # In the transaction of the connection, and nothing is registered on it.
+            connection.execute("INSERT INTO item (id, embedding) VALUES (900, %s)", [text(QUERY)])
+            assert index.search(QUERY, 1)[0].key == 900
+            connection.rollback()
+            assert index.search(QUERY, 1)[0].key != 900
+            assert connection.execute("SELECT B'01' AS code").fetchone() == {"code": "01"}
+
+    def test_many(self, index: Index, shop: Shop) -> None:
+        queries = vectors(7, seed=6)
+        answers = index.search_many(queries, 4)
+        assert answers == [index.search(query, 4) for query in queries]
+        assert index.search_many(queries, 4, filter="id = 3") == [
+            index.search(query, 4, filter="id = 3") for query in queries
+        ]
+        assert index.search_many(np.empty((0, 8))) == []
+        assert [len(answer) for answer in index.search_many(queries, 4, filter="false")] == [0] * 7
+
+    def test_like(self, index: Index, shop: Shop) -> None:
+        found = index.search_like(7, 5)
+        assert [match.key for match in found] == [key for key in shop.found(BASE[7], 6) if key != 7]
+        assert len(found) == 5
+        # A twin may push the row itself out of the first six.
+        for key in range(300, 310):
+            shop.fill([key], [BASE[7]])
+        found = index.search_like(7, 5)
+        assert len(found) == 5
+        assert {match.key for match in found} <= set(range(300, 310))
+        with pytest.raises(InputError, match=r"public\.item has no row with id = 5000"):
+            index.search_like(5000)
+        shop.fill([400], [None])
+        with pytest.raises(InputError, match=r"the row with id = 400 of public\.item has no embedding"):
+            index.search_like(400)
+        assert index.search_like(7, filter="false") == []
+        assert np.array_equal(index.embedding(7), BASE[7])
+
+    def test_candidates_and_codes(self, index: Index, shop: Shop) -> None:
+        assert {match.key for match in index.candidates(QUERY, 100)} == set(range(200))
+        code = index.encode(QUERY)
+        assert isinstance(code, Code)
+        assert str(code) == shop.run("SELECT {encode}(%s)::text", [text(QUERY)]).fetchone()[0]
+        assert code.bits == BITS
+        assert index.explain(QUERY, probes=2)["centers probed"] == "2"
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ([[1, 2]], "must be a vector, this one has 2 dimensions"),
+            ([1, float("nan")], "NaN or infinity"),
+            ([1e300] * 8, "NaN or infinity"),
+            ("oops", "not a vector"),
+        ],
+    )
+    def test_bad_queries_are_refused_here(self, index: Index, query, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            index.search(query)
+
+    def test_bad_arguments(self, index: Index) -> None:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="8 dimensions, the query has 3"):
+            index.search([1, 2, 3])
+        with pytest.raises(InputError, match="there is no filter"):
+            index.search(QUERY, params={"a": 1})
+        with pytest.raises(InputError, match="8 dimensions, the query has 3"):
+            index.search([1, 2, 3], client=True)
+
+
+class TestClientEncoding:
+    def test_finds_the_same(self, index: Index, shop: Shop) -> None:
+        functions = index.hash_functions()
+        assert functions.version == 2
+        assert functions.encode(QUERY) == index.encode(QUERY)
+        assert index.search(QUERY, 5, client=True) == index.search(QUERY, 5)
+        by_code = index.search(QUERY, 50, probes=100, shortlist=0, client=True)
+        plain = index.search(QUERY, 50, probes=100, shortlist=0)
+        assert [match.distance for match in by_code] == [match.distance for match in plain]
+
+    def test_follows_a_new_version(self, index: Index, shop: Shop) -> None:
+        index.search(QUERY, client=True)
+        stale = index._functions
+        shop.install(centers=4, seed=3)
+        for shortlist in (0, 20):
+            index._functions = stale
+            assert index.search(QUERY, 3, shortlist=shortlist, client=True, probes=100) == index.search(
+                QUERY, 3, shortlist=shortlist, probes=100
+            )
+            assert index._functions.version == 3
+
+    def test_inside_a_transaction_of_the_callers(self, shop: Shop, database: Database) -> None:
+        with psycopg.connect(database.dsn()) as connection:
+            index = Index.open(connection, "items")
+            index.search(QUERY, client=True)
+            connection.execute("INSERT INTO item (id, embedding) VALUES (900, %s)", [text(QUERY)])
+            connection.commit()
+            shop.install(centers=4, seed=3)
+            connection.execute("SET LOCAL application_name = 'still the same transaction'")
+            assert index.search(QUERY, 1, client=True)[0].key == 900
+            assert connection.execute("SHOW application_name").fetchone() == ("still the same transaction",)
+
+
+class TestLife:
+    def test_create_to_drop(self, database: Database) -> None:
+        connection = database.connect("app_owner")
+        connection.execute(
+            'CREATE TABLE "100% Wool" ("%s" text PRIMARY KEY, embedding extensions.vector(8), tag text)'
+        )
+        index = Index.create(
+            connection,
+            "50% off",
+            'public."100% Wool"',
+            "embedding",
+            labels="tag",
+            bits=32,
+            options={"exact_rows": 0},
+        )
+        assert index.about.bits == 32
+        assert "50% off" in repr(index)
+        connection.cursor().executemany(
+            'INSERT INTO "100%% Wool" VALUES (%s, %s)',
+            [(f"k{n}", text(row)) for n, row in enumerate(BASE[:50])],
+        )
+        assert index.search(BASE[7], 1)[0].key == "k7"
+        assert index.search_many(BASE[:2], 1, filter="\"%s\" <> 'x'")[1][0].key == "k1"
+        assert len(index.search_like("k7", 3)) == 3
+        assert index.status()["stream"] == 50
+        assert index.check() == []
+        index.alter(probes=2, shortlist=0)
+        assert index.status()["options"]["probes"] == 2
+        with pytest.raises(InputError, match="no option"):
+            index.alter()
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="unknown option 'proves'"):
+            index.alter(proves=2)
+        connection.execute('ALTER TABLE "100% Wool" RENAME COLUMN embedding TO emb')
+        index.refresh()
+        assert index.about.embedding == "emb"
+        [row] = index.grant(reader="app_reader")
+        assert row["missing"].startswith("SELECT")
+        index.drop()
+        with pytest.raises(IndexNotFound, match="no index '50% off'"):
+            index.status()
+        with pytest.raises(IndexNotFound, match="no index '50% off'"):
+            Index.open(connection, "50% off")
+
+    def test_a_reader(self, shop: Shop, index: Index, database: Database) -> None:
+        shop.run("GRANT SELECT ON {source} TO app_reader")
+        index.grant(reader="app_reader")
+        theirs = Index.open(database.connect("app_reader"), "items")
+        for client in (False, True):
+            assert theirs.search(QUERY, client=client) == index.search(QUERY)
+        assert theirs.search_many(BASE[:3], 2) == index.search_many(BASE[:3], 2)
+        assert theirs.search_like(7) == index.search_like(7)
+        assert theirs.explain(QUERY) == index.explain(QUERY)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            theirs.status()
+
+    def test_without_our_schema(self, new_database) -> None:
+        with pytest.raises(IndexNotFound):
+            Index.open(new_database().connect("app_owner"), "items")
+
+
+def test_a_pool(shop: Shop, database: Database) -> None:
+    with ConnectionPool(database.dsn(), min_size=1, max_size=2) as pool:
+        index = Index.open(pool, "items")
+        assert index.search(QUERY) == expected(shop, QUERY)
+        assert index.search(QUERY, client=True) == expected(shop, QUERY)
+        index.alter(probes=1)
+    assert Index.open(shop.connection, "items").status()["options"]["probes"] == 1
+
+
+async def everything(index: AsyncIndex, shop: Shop) -> None:
+    plain = Index.open(shop.connection, "items")
+    assert await index.search(QUERY) == plain.search(QUERY)
+    assert await index.search(QUERY, filter="id < 9") == plain.search(QUERY, filter="id < 9")
+    assert await index.search_many(BASE[:3], 2) == plain.search_many(BASE[:3], 2)
+    assert await index.search_like(7) == plain.search_like(7)
+    assert await index.candidates(QUERY, 1) == plain.candidates(QUERY, 1)
+    assert await index.encode(QUERY) == plain.encode(QUERY)
+    assert await index.explain(QUERY) == plain.explain(QUERY)
+    assert await index.search(QUERY, client=True) == plain.search(QUERY)
+    stale = index._functions
+    shop.install(centers=4, seed=3)
+    index._functions = stale
+    assert await index.search(QUERY, client=True) == plain.search(QUERY)
+    assert await index.check() == []
+    await index.alter(probes=3)
+    assert (await index.status())["options"]["probes"] == 3
+    await index.refresh()
+    assert (await index.grant(writer="app_writer"))[0]["exposes"] == "nothing"
+    with pytest.raises(InputError, match="no row with id = 5000"):
+        await index.search_like(5000)
+    await index.drop()
+    with pytest.raises(IndexNotFound):
+        await index.status()
+
+
+class TestAsync:
+    def run(self, main: Callable[[], Awaitable[None]]) -> None:
+        asyncio.run(main())
+
+    def test_connection(self, shop: Shop, database: Database) -> None:
+        async def main() -> None:
+            connection = await psycopg.AsyncConnection.connect(database.dsn(), autocommit=True)
+            async with connection:
+                await everything(await AsyncIndex.open(connection, "items"), shop)
+
+        self.run(main)
+
+    def test_pool(self, shop: Shop, database: Database) -> None:
+        async def main() -> None:
+            async with AsyncConnectionPool(database.dsn(), min_size=1, max_size=2) as pool:
+                index = await AsyncIndex.open(pool, "items")
+                together = await asyncio.gather(*(index.search(row, 3) for row in BASE[:6]))
+                assert together == [expected(shop, row, 3) for row in BASE[:6]]
+                await everything(index, shop)
+
+        self.run(main)
+
+    def test_create(self, database: Database) -> None:
+        async def main() -> None:
+            connection = await psycopg.AsyncConnection.connect(database.dsn(), autocommit=True)
+            async with connection:
+                await connection.execute(
+                    "CREATE TABLE t (id int PRIMARY KEY, embedding extensions.vector(3))"
+                )
+                index = await AsyncIndex.create(connection, "ts", "t", "embedding")
+                assert await index.search([1, 2, 3]) == []
+                with pytest.raises(IndexNotFound):
+                    await AsyncIndex.open(connection, "others")
+
+        self.run(main)

@@ -1,0 +1,157 @@
+"""Every kind of key, embedding, label and distance goes through build, update, rebuild and rollback."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.updater import build, rebuild, rollback, update
+from tests.digits import digits, vector
+
+Connection = psycopg.Connection[Any]
+
+
+class Table:
+    """A table of digits with an index of the same name, both of a chosen kind."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        name: str = "digit",
+        key: str = "int",
+        embedding: str = "extensions.vector(64)",
+        labels: str | None = "text",
+        partitioned: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self.connection = connection
+        self.name = name
+        self.quoted = '"' + name.replace('"', '""') + '"'
+        self.key = key
+        self.array = embedding.endswith("]")
+        self.labels = labels
+        part = " PARTITION BY HASH (the_key)" if partitioned else ""
+        connection.execute(
+            f"CREATE TABLE {self.quoted} (the_key {key} PRIMARY KEY, embedding {embedding}, label {labels or 'text'}){part}"
+        )
+        for i in range(2 if partitioned else 0):
+            connection.execute(
+                f"CREATE TABLE part{i} PARTITION OF {self.quoted} FOR VALUES WITH (MODULUS 2, REMAINDER {i})"
+            )
+        self.insert(range(0, 500, 2))
+        given = {"source": self.quoted, "bits": 24, "labels": "label" if labels else None, **arguments}
+        given["options"] = json.dumps({"learn_rows": 150, **given.get("options", {})})
+        passed = ", ".join(f"{argument} => %({argument})s" for argument in given)
+        connection.execute(
+            f"SELECT foh.create_index(%(name)s, embedding => 'embedding', {passed})".replace(
+                "%(source)s", "%(source)s::text::regclass"
+            ),
+            {**given, "name": name},
+        )
+
+    def key_of(self, i: int) -> str:
+        if self.key == "uuid":
+            return f"{i:08x}-0000-4000-8000-00000000{i % 16:x}000"
+        return str(i * 7 - 900) if "int" in self.key else f"k'{i}\"{{\\%"
+
+    def insert(self, rows: range) -> None:
+        data, target = digits()
+        for i in rows:
+            label: Any = str(target[i])
+            if self.labels and self.labels.endswith("[]"):
+                label = [label, str(target[i] % 2), None] if i % 5 else None
+            embedding: Any = data[i].tolist() if self.array else vector(data[i])
+            self.connection.execute(
+                f"INSERT INTO {self.quoted} VALUES (%s::text::{self.key}, %s, %s)",
+                [self.key_of(i), embedding, label],
+            )
+
+    def execute(self, text: str) -> Any:
+        return self.connection.execute(text.replace("TABLE", self.quoted)).fetchall()
+
+    def check(self) -> None:
+        assert self.connection.execute("SELECT * FROM foh.check(%s)", [self.name]).fetchall() == []
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "bigint": {"key": "bigint"},
+    "uuid": {"key": "uuid"},
+    "text": {"key": "text"},
+    "varchar": {"key": "varchar(40)"},
+    "halfvec": {"embedding": "extensions.halfvec(64)"},
+    "real": {"embedding": "real[]", "dimensions": 64},
+    "double": {"embedding": "double precision[]", "dimensions": 64},
+    "open dimensions": {"embedding": "extensions.vector", "dimensions": 64},
+    "no labels": {"labels": None},
+    "many labels": {"labels": "text[]"},
+    "int labels": {"labels": "int"},
+    "l2": {"distance": "l2"},
+    "ip": {"distance": "ip"},
+    "homes": {"homes": 2},
+    "neighbors": {"neighbors": 10},
+    "partitioned": {"partitioned": True},
+    'a %s "Name" {x} ü': {"name": 'a %s "Name" {x} ü', "key": "text"},
+    "symmetric": {"label_weight": 0.0},
+    "forget": {"options": {"forget": 0.9}},
+    "centers": {"centers": 10},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_life_of_an_index(connection: Connection, kind: str) -> None:
+    table = Table(connection, **KINDS[kind])
+    table.check()
+    assert build(connection, table.name).rows == 250
+    table.check()
+    table.insert(range(1, 500, 2))
+    table.connection.execute(
+        f"DELETE FROM {table.quoted} WHERE the_key = %s::text::{table.key}", [table.key_of(2)]
+    )
+    table.connection.execute(
+        f"UPDATE {table.quoted} SET embedding = NULL WHERE the_key = %s::text::{table.key}", [table.key_of(4)]
+    )
+    run = update(connection, table.name, batch_size=100)
+    assert run.rows == 252 or table.labels is None or "neighbors" in kind
+    table.check()
+    items = connection.execute(f'SELECT count(*) FROM foh.{table.quoted[:-1]}_item"').fetchone()
+    assert items == (498,)
+    present = connection.execute("SELECT version FROM foh.index").fetchone()
+    rebuild(connection, table.name)
+    table.check()
+    assert present is not None
+    rollback(connection, table.name, present[0])
+    table.check()
+    stream = connection.execute(f'SELECT count(*) FROM foh.{table.quoted[:-1]}_stream"').fetchone()
+    assert stream == (0,)
+
+
+def test_labels_in_a_table_of_their_own(connection: Connection) -> None:
+    connection.execute("CREATE TABLE digit (id int PRIMARY KEY, embedding extensions.vector(64))")
+    connection.execute("CREATE TABLE tag (digit int, name text)")
+    data, target = digits()
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO digit VALUES (%s, %s)", [(i, vector(data[i])) for i in range(400)])
+        cursor.executemany("INSERT INTO tag VALUES (%s, %s)", [(i, str(target[i])) for i in range(400)])
+    connection.execute(
+        "SELECT foh.create_index('digits', source => 'digit', embedding => 'embedding', labels => 'name',"
+        " labels_from => 'tag', labels_key => 'digit', bits => 24, options => '{\"learn_rows\": 100}')"
+    )
+    build(connection, "digits")
+    assert connection.execute("SELECT trained FROM foh.model WHERE version = 2").fetchone() == (True,)
+    connection.execute("UPDATE tag SET name = 'seven' WHERE name = '7'")
+    connection.execute("DELETE FROM tag WHERE name = '3'")
+    update(connection, "digits")
+    assert connection.execute("SELECT * FROM foh.check('digits')").fetchall() == []
+    connection.execute("UPDATE tag SET name = name || '!'")
+    update(connection, "digits")
+    assert connection.execute("SELECT * FROM foh.check('digits')").fetchall() == []
+    known = {name for (name,) in connection.execute("SELECT name FROM foh.label")}
+    assert "seven!" in known
+    connection.execute("TRUNCATE tag")  # all rows must be read again
+    update(connection, "digits")
+    assert connection.execute("SELECT * FROM foh.check('digits')").fetchall() == []
+    assert connection.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
