@@ -7,7 +7,7 @@ AS $function$
         'centers', null,          -- number of centers; null: about sqrt(probes * rows)
         'homes', 1,               -- lists a row is in, its nearest centers
         'neighbors', 0,           -- rows that a center holds besides, its nearest (the pool of the paper)
-        'probes', 5,              -- lists that a search reads
+        'probes', 3,              -- lists that a search reads
         'shortlist', 50,          -- rows ranked with the exact distance; 0: by Hamming distance alone
         'blend', 1.0,             -- weight of the exact distance beside the Hamming distance
         'label_weight', 1.0,      -- how far stored codes lean on their labels

@@ -1,0 +1,126 @@
+"""The same run at two sizes of the table: what a run costs must not grow with what is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from foh_pg import updater
+from foh_pg.bench import arrivals
+from foh_pg.bench.arrivals import Arrivals
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.search import table
+from foh_pg.bench.stream import Say, timed
+from foh_pg.bench.summary import Record
+from foh_pg.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure.
+
+    Attributes
+    ----------
+    sizes : tuple of two int
+        Rows that are built before the runs; the first rows of the data set.
+    batch, runs : int
+        Rows per run, and how many runs at each size.
+    """
+
+    sizes: tuple[int, int] = (60_000, 600_000)
+    batch: int = 2000
+    runs: int = 8
+    bits: int = 64
+    forget: float = 1.0
+    version: int = 18
+
+    def describe(self) -> dict[str, Any]:
+        return {**asdict(self), "sizes": list(self.sizes)}
+
+
+def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+    """Build two tables, let them take turns with runs, then encode each of them in full."""
+    needed = max(settings.sizes) + settings.runs * settings.batch
+    if needed > len(data.X):
+        raise InputError(
+            f"{settings.runs} runs after {max(settings.sizes)} rows need {needed} rows, {data.name} has "
+            f"{len(data.X)}"
+        )
+    rows = Arrivals.of(data, needed, 1, "next", 0).rows
+    with table.database(settings.version) as dsn:
+        copies = {size: arrivals.clone(dsn, f"size_{size}") for size in settings.sizes}
+        for size, copy in copies.items():
+            yield from _build(copy, rows, size, settings, say)
+        runs: dict[int, list[Record]] = {size: [] for size in settings.sizes}
+        for number in range(settings.runs):
+            for size, copy in copies.items():
+                say(f"run {number + 1} of {settings.runs} at {size} rows")
+                runs[size].append(_run(copy, rows, size + number * settings.batch, settings.batch))
+                yield {"experiment": "growth run", "size": size, "number": number + 1, **runs[size][-1]}
+        yield from _summarise(runs, "run", settings.sizes)
+        full = {}
+        for size, copy in copies.items():
+            say(f"--full at {size} rows")
+            full[size] = [_full(copy, size)]
+        yield from _summarise(full, "--full", settings.sizes)
+        large = settings.sizes[1]
+        yield _ratio("--full against a run, large", full[large], runs[large])
+
+
+def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) -> Iterator[Record]:
+    with table.open_connection(dsn) as connection:
+        say(f"loading {size} rows")
+        arrivals.create_table(connection, rows.dimensions)
+        table.insert(connection, rows, np.arange(size))
+        connection.execute("VACUUM ANALYZE items")
+        options = {"forget": settings.forget, "learn_rows": settings.batch}
+        arrivals.create_index(connection, "grown", settings.bits, options)
+        say(f"building {size} rows")
+        record = timed(connection, lambda c: updater.build(c, "grown"), size)
+        yield {"experiment": "growth", "what": "build", "size": size, **record}
+
+
+def _run(dsn: str, rows: table.Rows, start: int, batch: int) -> Record:
+    with table.open_connection(dsn) as connection:
+        table.insert(connection, rows, np.arange(start, start + batch))
+        return timed(connection, lambda c: updater.update(c, "grown"), start + batch)
+
+
+def _full(dsn: str, size: int) -> Record:
+    with table.open_connection(dsn) as connection:
+        return timed(connection, lambda c: updater.update(c, "grown", full=True), size)
+
+
+def _summarise(records: dict[int, list[Record]], what: str, sizes: tuple[int, int]) -> Iterator[Record]:
+    for size, found in records.items():
+        yield {"experiment": "growth", "what": what, "size": size, **_medians(found)}
+    yield _ratio(f"{what}, large against small", records[sizes[1]], records[sizes[0]])
+
+
+def _medians(records: Sequence[Record]) -> Record:
+    names = ("wall", "cpu", "own_cpu", "server_cpu", "rows_encoded", "lists")
+    phases = {phase for record in records for phase in record["phases"]}
+    return {
+        **{name: median(record[name] for record in records) for name in names},
+        "phases": {phase: median(r["phases"].get(phase, 0.0) for r in records) for phase in sorted(phases)},
+    }
+
+
+def _quotient(above: float, below: float) -> float:
+    return round(above / below, 3) if below else float("nan")
+
+
+def _ratio(what: str, above: Sequence[Record], below: Sequence[Record]) -> Record:
+    top, bottom = _medians(above), _medians(below)
+    shared = [phase for phase in top["phases"] if bottom["phases"].get(phase)]
+    return {
+        "experiment": "growth ratio",
+        "what": what,
+        "wall": _quotient(top["wall"], bottom["wall"]),
+        "cpu": _quotient(top["cpu"], bottom["cpu"]),
+        "phases": {phase: _quotient(top["phases"][phase], bottom["phases"][phase]) for phase in shared},
+    }
