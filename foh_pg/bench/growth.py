@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 import numpy as np
+import psycopg
+from psycopg.types.json import Jsonb
 
 from foh_pg import updater
 from foh_pg.bench import arrivals
@@ -26,14 +29,19 @@ class Settings:
     Attributes
     ----------
     sizes : tuple of two int
-        Rows that are built before the runs; the first rows of the data set.
+        Rows in the table when the runs that are measured begin.
     batch, runs : int
         Rows per run, and how many runs at each size.
+    built, settle : int
+        The first rows are built, the others arrive in runs of `settle` rows up to the two sizes: hash
+        functions that were learned from a small part of the table still change a lot.
     """
 
     sizes: tuple[int, int] = (60_000, 600_000)
     batch: int = 2000
     runs: int = 8
+    built: int = 20_000
+    settle: int = 10_000
     bits: int = 64
     forget: float = 1.0
     version: int = 18
@@ -43,7 +51,7 @@ class Settings:
 
 
 def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
-    """Build two tables, let them take turns with runs, then encode each of them in full."""
+    """Let a table grow, keep a copy at the first size; both take turns with runs, then with `--full`."""
     needed = max(settings.sizes) + settings.runs * settings.batch
     if needed > len(data.X):
         raise InputError(
@@ -51,11 +59,15 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
             f"{len(data.X)}"
         )
     rows = Arrivals.of(data, needed, 1, "next", 0).rows
+    small, large = settings.sizes
     with table.database(settings.version) as dsn:
-        copies = {size: arrivals.clone(dsn, f"size_{size}") for size in settings.sizes}
-        for size, copy in copies.items():
-            yield from _build(copy, rows, size, settings, say)
+        yield from _build(dsn, rows, min(settings.built, small), settings, say)
+        yield from _grow(dsn, rows, min(settings.built, small), small, settings, say)
+        copies = {small: arrivals.clone(dsn, "small"), large: dsn}
+        yield from _grow(dsn, rows, small, large, settings, say)
         runs: dict[int, list[Record]] = {size: [] for size in settings.sizes}
+        for copy in copies.values():
+            _learn_from(copy, settings.batch)
         for number in range(settings.runs):
             for size, copy in copies.items():
                 say(f"run {number + 1} of {settings.runs} at {size} rows")
@@ -67,27 +79,41 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
             say(f"--full at {size} rows")
             full[size] = [_full(copy, size)]
         yield from _summarise(full, "--full", settings.sizes)
-        large = settings.sizes[1]
         yield _ratio("--full against a run, large", full[large], runs[large])
 
 
 def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) -> Iterator[Record]:
     with table.open_connection(dsn) as connection:
-        say(f"loading {size} rows")
+        say(f"loading and building {size} rows")
         arrivals.create_table(connection, rows.dimensions)
         table.insert(connection, rows, np.arange(size))
         connection.execute("VACUUM ANALYZE items")
-        options = {"forget": settings.forget, "learn_rows": settings.batch}
+        options = {"forget": settings.forget, "learn_rows": settings.settle}
         arrivals.create_index(connection, "grown", settings.bits, options)
-        say(f"building {size} rows")
         record = timed(connection, lambda c: updater.build(c, "grown"), size)
         yield {"experiment": "growth", "what": "build", "size": size, **record}
+
+
+def _grow(
+    dsn: str, rows: table.Rows, start: int, stop: int, settings: Settings, say: Say
+) -> Iterator[Record]:
+    for at in range(start, stop, settings.settle):
+        say(f"growing: {at} of {max(settings.sizes)} rows")
+        count = min(settings.settle, stop - at)
+        record = _run(dsn, rows, at, count)
+        yield {"experiment": "growing", "rows": at + count, **record}
+
+
+def _learn_from(dsn: str, rows: int) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT foh.alter_index('grown', %s)", [Jsonb({"learn_rows": rows})])
 
 
 def _run(dsn: str, rows: table.Rows, start: int, batch: int) -> Record:
     with table.open_connection(dsn) as connection:
         table.insert(connection, rows, np.arange(start, start + batch))
-        return timed(connection, lambda c: updater.update(c, "grown"), start + batch)
+        work = partial(updater.update, index="grown", batch_size=batch)
+        return timed(connection, work, start + batch)
 
 
 def _full(dsn: str, size: int) -> Record:

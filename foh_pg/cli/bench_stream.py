@@ -70,6 +70,8 @@ def growth(
     sizes: Annotated[str, typer.Option("--sizes", help="Rows of the two tables.")] = "60000,600000",
     batch: Batch = 2000,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at each size.")] = 8,
+    built: Annotated[int, typer.Option("--built", min=100, help="Rows that are built first.")] = 20_000,
+    settle: Annotated[int, typer.Option("--settle", min=1, help="Rows per run while growing.")] = 10_000,
     bits: Bits = 64,
     forget: Forget = 1.0,
     json: JsonFile = None,
@@ -79,7 +81,7 @@ def growth(
         small, large = sorted(int(part) for part in sizes.split(","))
     except ValueError:
         raise InputError(f"--sizes takes two numbers like 60000,600000, not {sizes!r}") from None
-    settings = growing.Settings((small, large), batch, runs, bits, forget)
+    settings = growing.Settings((small, large), batch, runs, built, settle, bits, forget)
     finish("growth", data, settings.describe(), lambda d, tell: growing.run(d, settings, tell), json)
 
 

@@ -32,7 +32,8 @@ def figures(content: Content) -> Iterator[Figure]:
     updates = [run for run in content.updates if run.kind == "update"]
     yield bits(updates)
     yield encoded(updates)
-    yield per_run("Lists encoded again per run", updates, "lists", lambda run: run.lists)
+    note = "Lists that rows joined or left, whose center changed, or that had gone stale."
+    yield per_run("Lists encoded again per run", updates, "lists", lambda run: run.lists, note)
     yield lag(updates)
     yield time_spent(content.updates)
     yield lengths(content)

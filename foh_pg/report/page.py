@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timezone
 from html import escape
 from typing import Any
 
@@ -32,7 +33,8 @@ div.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .88rem; }
 th, td { padding: .22rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e9ecef; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
-td.error { color: #b02a37; text-align: left; white-space: normal; }
+th:last-child, td:last-child { text-align: left; white-space: normal; min-width: 14rem; }
+td.error { color: #b02a37; }
 """
 
 LAST_RUNS = 15
@@ -109,7 +111,7 @@ def line(run: PastRun) -> str:
     cells = (
         str(run.id),
         run.kind,
-        run.started_at.strftime("%Y-%m-%d %H:%M:%S"),
+        run.started_at.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
         str(run.version),
         str(run.rows),
         str(run.lists),
@@ -117,4 +119,5 @@ def line(run: PastRun) -> str:
         f"{run.seconds:.2f}",
     )
     plain = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    return f'<tr>{plain}<td class="error">{escape(ended)}</td></tr>'
+    kind = "error" if run.error or run.finished_at is None else "note"
+    return f'<tr>{plain}<td class="{kind}">{escape(ended)}</td></tr>'
