@@ -38,6 +38,11 @@ WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.
 """
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
 WAITING = "SELECT EXISTS (SELECT FROM {stream})"
+# How long the oldest entry has waited; null where there is none.
+LAG = """
+SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
+    SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
+"""
 PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
 
 
@@ -99,6 +104,7 @@ def _drain(
             return
         run.begin(session)
         if work is None:
+            (run.metrics["lag_seconds"],) = session.one(LAG)
             work = Work.load(session, run)
         # Who is nearest to a center can only be told among all rows.
         full = full or int(index.options["neighbors"]) > 0
