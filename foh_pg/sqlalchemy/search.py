@@ -20,7 +20,7 @@ T = TypeVar("T")
 # Shared: SQLAlchemy computes the part of a type in a statement's cache key once for each instance.
 QUERY = QueryVector()
 INTEGER = sa.Integer()
-DOUBLE = sa.Double()
+DOUBLE: sa.Double[float] = sa.Double()
 
 
 def foh_search(
