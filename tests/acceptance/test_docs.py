@@ -1,158 +1,91 @@
-"""Every page with code in `docs/` does what it says: its blocks are run, in order, as a reader would.
-
-`sql`, `python` and `sh` blocks run in a new database that has pgvector and nothing of ours, as its owner.
-A `text` block right after one holds what it prints. `file=NAME` after the language writes the block to a file;
-`norun` leaves it alone, as are all other languages.
-"""
+"""The README and the docs say what is there: their SQL and Python run, their commands and options exist."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import psycopg
 import pytest
+from typer.main import get_command
 
-from tests.postgres import Database, Server, install_pgvector
+from foh_pg.cli import app
+from tests.postgres import Database
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = [
-    "sqlalchemy.md",
-    "alembic.md",
-    "langchain.md",
-    "psycopg.md",
-    "django.md",
-    "sql-migrations.md",
-    *sorted(f"examples/{page.name}" for page in (DOCS / "examples").glob("*.md")),
-]
-FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = {"django.md": "django", "langchain.md": "langchain_core"}
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-class Block(NamedTuple):
-    language: str
-    info: str
-    code: str
-    expected: str | None
-
-
-def blocks(page: Path) -> list[Block]:
-    found = list(FENCE.finditer(page.read_text()))
-    made = []
-    for position, match in enumerate(found):
-        following = found[position + 1] if position + 1 < len(found) else None
-        expected = following.group(3) if following is not None and following.group(1) == "text" else None
-        made.append(Block(match.group(1), match.group(2).strip(), match.group(3), expected))
-    return made
-
-
-class Reader:
-    """Somebody who types what a page says."""
-
-    def __init__(self, database: Database, folder: Path, environment: dict[str, str]) -> None:
-        self.database = database
-        self.folder = folder
-        self.environment = environment
-        self.names: dict[str, Any] = {"__name__": "docs"}
-
-    def follow(self, block: Block) -> None:
-        if file := re.search(r"file=(\S+)", block.info):
-            path = self.folder / file.group(1)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.code)
-            return
-        run = {"sql": self.sql, "python": self.python, "sh": self.sh}.get(block.language)
-        if run is None or "norun" in block.info:
-            return
-        printed = run(block.code)
-        if block.expected is not None:
-            assert normal(printed) == normal(block.expected), block.code
-
-    def sql(self, code: str) -> str:
-        with psycopg.connect(autocommit=True) as connection:
-            cursor = connection.execute(code.encode())
-            while cursor.nextset():
-                pass
-            if cursor.description is None:
-                return ""
-            names = " | ".join(column.name for column in cursor.description)
-            return "\n".join([names, *(" | ".join(map(shown, row)) for row in cursor)])
-
-    def python(self, code: str) -> str:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, "docs", "exec", dont_inherit=True), self.names)
-        return printed.getvalue()
-
-    def sh(self, code: str) -> str:
-        if "psql" in code and shutil.which("psql", path=self.environment["PATH"]) is None:
-            pytest.skip("this server brings no psql")
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", code],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-
-def shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "t" if value else "f"
-    return "" if value is None else str(value)
-
-
-def normal(printed: str) -> list[list[str]]:
-    """Lines as cells: psql's padding, its ruler and its count of rows are looks."""
-    lines = [
-        line for line in printed.strip().splitlines() if not re.fullmatch(r"[-+\s]+|\(\d+ rows?\)", line)
-    ]
-    return [[cell.strip() for cell in line.split("|")] for line in lines]
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def reader(
-    server: Server,
-    new_database: Callable[..., Database],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Reader]:
-    database = new_database()
-    superuser = database.connect(None)
-    install_pgvector(superuser)
-    roles = "SELECT rolname FROM pg_roles"
-    before = {name for (name,) in superuser.execute(roles)}
-    path = [str(Path(sys.executable).parent), str(server.bin) if server.bin else "", os.environ["PATH"]]
-    environment = {
-        **database.environment("installer"),
-        "PGOPTIONS": "-c search_path=public,extensions",
-        "PATH": os.pathsep.join(filter(None, path)),
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(DOCS.parent)]),
-    }
-    for name, value in environment.items():
-        if name.startswith("PG"):
-            monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    yield Reader(database, tmp_path, environment)
-    made = [name for (name,) in superuser.execute(roles) if name not in before | {"foh_owner"}]
-    for name in made:
-        superuser.execute(f'DROP OWNED BY "{name}"')
-        superuser.execute(f'DROP ROLE "{name}"')
+def shop(database: Database) -> psycopg.Connection:
+    connection = database.connect("app_owner")
+    connection.execute("SET search_path = public, extensions")
+    return connection
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page(reader: Reader, page: str) -> None:
-    if page in NEEDS:
-        pytest.importorskip(NEEDS[page])
-    done = [reader.follow(block) for block in blocks(DOCS / page)]
-    assert done, f"{page} has no code"
+def statements(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";\n") if part.strip().strip(";")]
+
+
+def test_the_readme_runs(
+    shop: psycopg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, list[tuple]] = {}
+    for block in blocks(ROOT / "README.md", "sql"):
+        for statement in statements(block):
+            cursor = shop.execute(statement.encode())
+            answers[statement] = cursor.fetchall() if cursor.description else []
+    [query] = [rows for statement, rows in answers.items() if statement.startswith("SELECT p.name, r.score")]
+    assert [row[0] for row in query] == ["toaster", "kettle"]
+    filtered = [rows for statement, rows in answers.items() if "filter =>" in statement]
+    assert [sorted(row[0] for row in rows) for rows in filtered] == [[1, 2], [1, 2]]
+
+    for name, value in database.environment().items():
+        monkeypatch.setenv(name, value)
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / "README.md", "python"):
+        if "with psycopg" not in block:
+            names["connection"] = shop
+        exec(block, names)
+
+
+def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
+    for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
+        shop.execute(statement.encode())
+    _, many, own = blocks(ROOT / "docs" / "search.md", "sql")
+    assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
+    assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
+
+
+def test_every_option_is_documented_with_its_default(shop: psycopg.Connection) -> None:
+    defaults = shop.execute("SELECT foh._default_options()").fetchone()[0]
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\S+) \|", (ROOT / "docs" / "options.md").read_text(), flags=re.MULTILINE
+    )
+    documented = {name: None if value == "null" else value for name, value in rows}
+    assert documented.keys() == defaults.keys()
+    for name, value in defaults.items():
+        shown = documented[name]
+        assert shown == value if isinstance(value, (str, type(None))) else float(shown) == value, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_links_exist(page: Path) -> None:
+    text = page.read_text()
+    commands = get_command(app).commands
+    for name, rest in re.findall(r"foh-pg ([a-z][a-z-]*)((?: +[^\s`#;,)]+)*)", text):
+        assert name in commands, f"foh-pg {name}"
+        command = commands[name]
+        for sub in rest.split()[:1]:
+            command = getattr(command, "commands", {}).get(sub, command)
+        known = {
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = set(re.findall(r"(?<=\s)(--[a-z-]+|-[a-z])\b", rest))
+        assert given <= known | {"--help"}, f"foh-pg {name} {given - known}"
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / target).exists(), target
