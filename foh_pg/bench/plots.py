@@ -146,14 +146,38 @@ def _training(report: Report) -> str:
     chosen = 32 if 32 in bits else bits[0]
     records = [r for r in report.select("table") if r["bits"] == chosen and r["codes"] == "symmetric"]
     figure, (axis,) = new_figure(1, 8.6, 4.2)
-    for place, name in enumerate(rows_of(records)):
+    points = {}
+    for name in rows_of(records):
         mine = [r for r in records if row_name(r) == name]
-        x, y = np.mean([r["rows_per_second"] for r in mine]), np.mean([r["map"] for r in mine])
-        axis.plot(x, y, "o", color=_style(name)["color"], markersize=8)
-        axis.annotate(name, (x, y), textcoords="offset points", xytext=(7, -12 if place % 2 else 5))
+        points[name] = np.mean([r["rows_per_second"] for r in mine]), np.mean([r["map"] for r in mine])
+        axis.plot(*points[name], "o", color=_style(name)["color"], markersize=8)
     axis.set_xscale("log")
     axis.set_xlabel(f"rows learned per second ({chosen} bits)")
     axis.set_ylabel("mAP over the whole base")
-    axis.set_ylim(0, None)
-    axis.margins(x=0.15)
+    axis.set_ylim(0, 1.1 * max(y for _, y in points.values()))
+    axis.margins(x=0.2)
+    _name_points(axis, points)
     return to_svg(figure)
+
+
+def _name_points(axis: Any, points: dict[str, tuple[Any, Any]]) -> None:
+    """Write a name beside each point, at the first place where it covers neither point nor name."""
+    width, height = 530.0, 240.0  # of the plot in points, roughly
+    (left, right), (low, high) = np.log10(axis.get_xlim()), axis.get_ylim()
+    at = {
+        name: (width * (np.log10(x) - left) / (right - left), height * (y - low) / (high - low))
+        for name, (x, y) in points.items()
+    }
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in at.values()]
+    for name, (x, y) in at.items():
+        wide = 5.2 * len(name)
+        for dx, dy in [(dx, dy) for dy in (-3, 7, -13, 17, -23) for dx in (7, -7 - wide)]:
+            box = (x + dx, y + dy, x + dx + wide, y + dy + 9)
+            if not any(_overlap(box, other) for other in taken):
+                break
+        taken.append(box)
+        axis.annotate(name, points[name], textcoords="offset points", xytext=(dx, dy), fontsize=9)
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

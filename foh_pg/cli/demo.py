@@ -17,9 +17,9 @@ NEXT = """\
 The server goes on running. What to type next:
 
   {psql}
-    SELECT r.score, p.name, p.tags FROM package q,
-           foh.packages_search(q.embedding, 10, filter => 'array_length(tags, 1) > 1') r
-           JOIN package p USING (id) WHERE q.name = '{name}' ORDER BY r.score;
+    SELECT p.name, p.tags, r.distance, r.score
+    FROM package q, foh.packages_search(q.embedding, 10, filter => 'cardinality(tags) > 2') r
+    JOIN package p USING (id) WHERE q.name = '{name}' ORDER BY r.score;
 
   {cli} search packages --like 1 --columns name,tags --dsn {dsn}
 
@@ -60,17 +60,17 @@ def demo(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     server.start()
     try:
-        tell(server, console)
+        package = tell(server, console)
     except BaseException:
         server.stop()
         raise
     if keep:
-        typer.echo(advice(server))
+        typer.echo(advice(server, package))
     else:
         server.stop()
 
 
-def advice(server: EmbeddedServer) -> str:
+def advice(server: EmbeddedServer, package: str) -> str:
     """Commands with the paths of this machine, to be pasted."""
     dsn = server.dsn(DATABASE)
     host = conninfo_to_dict(dsn)["host"]
@@ -82,5 +82,5 @@ def advice(server: EmbeddedServer) -> str:
         dsn=shlex.quote(dsn),
         dsn_literal=repr(dsn),
         directory=shlex.quote(str(server.directory)),
-        name="git",
+        name=package.replace("'", "''"),
     )

@@ -209,6 +209,10 @@ class Learner(ABC):
         self.warm_rows_ = self.warm_rows_.without(np.asarray(keys))
         return before - len(self.warm_rows_)
 
+    def stand_for(self, rows: int) -> bool:
+        """Take what was learned so far as a sample of `rows` rows; return whether the learner can."""
+        return False
+
     # -- encoding ------------------------------------------------------------------------------------------
 
     def encode(self, X: npt.ArrayLike, Y: Labels = None) -> codes.CodeArray:

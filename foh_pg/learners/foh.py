@@ -82,6 +82,9 @@ class FOH(FOHParameters):
         W of the last stage.
     label_projection_ : array (bits, labels)
         P; its columns are in the order of `label_names_`.
+    anchor_projection_ : array (bits, labels)
+        What codes of stored rows lean on: the mean of P over the rows of each label so far. P itself follows
+        the last batch, and stored bits would flip with it however long the stream.
     reservoir_ : Reservoir
         Kept existing rows: keys, label ids and codes, never vectors.
     eta_s_, eta_d_ : float
@@ -110,6 +113,7 @@ class FOH(FOHParameters):
     _parts: ClassVar[Mapping[str, type[Part]]] = {**Learner._parts, "reservoir_": Reservoir}
 
     label_projection_: npt.NDArray[np.float64]
+    anchor_projection_: npt.NDArray[np.float64]
     stage_projection_: npt.NDArray[np.float64]
     projection_sum_: npt.NDArray[np.float64]
     gram_: npt.NDArray[np.float64]
@@ -127,6 +131,7 @@ class FOH(FOHParameters):
         d, k = self.dimensions_, self.bits
         self.stage_projection_ = self._initial_projection()
         self.label_projection_ = self._initial_label_projection()
+        self.anchor_projection_ = self.label_projection_.copy()
         if self.preset == "paper":
             self.projection_sum_ = self.stage_projection_.copy()
         else:
@@ -157,6 +162,7 @@ class FOH(FOHParameters):
             return
         priorities = draw_priorities(self.rng_, len(rows), self.stages_, self.forget)
         codes = self._learn_codes(rows, sets, columns)
+        self._set_anchors(sets)
         self.reservoir_ = self.reservoir_.add(
             keys, sets, stage.packed(codes), priorities, self._memory_rows()
         )
@@ -168,6 +174,7 @@ class FOH(FOHParameters):
         if missing > 0:
             drawn = random_projection(self.rng_, self.bits, missing)
             self.label_projection_ = np.concatenate([self.label_projection_, drawn], axis=1)
+            self.anchor_projection_ = np.concatenate([self.anchor_projection_, np.zeros_like(drawn)], axis=1)
             self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(missing)])
         self.label_counts_ = self.forget * self.label_counts_ + sets.occurrences(len(self.label_counts_))
 
@@ -258,6 +265,14 @@ class FOH(FOHParameters):
             self.label_projection_ = np.zeros_like(self.label_projection_)
             self.label_projection_[:, columns >= 0] = solved
 
+    def _set_anchors(self, sets: LabelSets) -> None:
+        """Move what stored codes lean on towards P, by the share of a label's rows that are new."""
+        if self.preset == "paper":
+            self.anchor_projection_ = self.label_projection_.copy()
+            return
+        share = sets.occurrences(len(self.label_counts_)) / np.maximum(self.label_counts_, 1)
+        self.anchor_projection_ += share * (self.label_projection_ - self.anchor_projection_)
+
     def _set_projection(self, rows: FloatArray, codes: FloatArray) -> None:
         gram = (rows.T @ rows).astype(np.float64)
         cross = (rows.T @ codes.T).astype(np.float64)
@@ -284,11 +299,27 @@ class FOH(FOHParameters):
         # While the learner warms up the same rows are in both places.
         return max(dropped, before - len(self.reservoir_))
 
+    def stand_for(self, rows: int) -> bool:
+        """Weigh all that was learned so far as a sample of `rows` rows; return whether that was done.
+
+        Where a sample of a table was learned from, later batches then count for what they are beside the
+        whole table. Nothing is done while the learner warms up, and where it forgets.
+        """
+        learned = self.rows_seen_ - self.rows_skipped_
+        warm = self.warm_rows_ is not None
+        if warm or self.preset == "paper" or self.forget < 1 or not 0 < learned < rows:
+            return False
+        weight = rows / learned
+        for sums in (self.gram_, self.cross_, self.label_counts_):
+            sums *= weight
+        self.reservoir_ = self.reservoir_.stand_for(weight)
+        return True
+
     # -- encoding ------------------------------------------------------------------------------------------
 
     def _anchor(self, rows: npt.NDArray[np.float32], sets: LabelSets) -> npt.NDArray[np.float32] | None:
         """Give `label_weight |x - mean| P l`, what the labels of a stored row add to its scores."""
-        labels = self.label_projection_.shape[1]
+        labels = self.anchor_projection_.shape[1]
         if self.label_weight == 0 or labels == 0:
             return None
         known = np.arange(len(self.vocabulary_))
@@ -297,6 +328,6 @@ class FOH(FOHParameters):
             sets = sets.renumber(np.where(known < labels, known, -1))
         centered = rows - self.mean_.astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
-        leaning = label_matrix(sets, labels) @ self.label_projection_.T.astype(np.float32)
+        leaning = label_matrix(sets, labels) @ self.anchor_projection_.T.astype(np.float32)
         anchor: npt.NDArray[np.float32] = np.float32(self.label_weight) * lengths[:, None] * leaning
         return anchor

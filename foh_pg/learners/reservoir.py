@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,11 @@ class Reservoir:
         return Reservoir(
             self.keys[rows], self.sets.take(rows), self.codes[rows], self.priorities[rows], self.limit
         )
+
+    def stand_for(self, weight: float) -> Reservoir:
+        """Return the reservoir of a stream `weight` times as long, of which the rows so far are a sample."""
+        shift = float(np.log(weight))
+        return replace(self, priorities=self.priorities - shift, limit=self.limit - shift)
 
     def without(self, keys: KeyArray) -> Reservoir:
         """Return the reservoir without the rows of these keys."""

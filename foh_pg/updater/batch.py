@@ -12,7 +12,7 @@ from foh_pg.updater import training
 from foh_pg.updater.description import Index, read_index
 from foh_pg.updater.items import Items, read_items
 from foh_pg.updater.keys import KeyArray, member
-from foh_pg.updater.progress import Progressed
+from foh_pg.updater.progress import PENDING, Progressed
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, no_rows, read_by_key
 
@@ -102,7 +102,7 @@ def read_batch(
         rows = read_by_key(session, index, keys)
         fresh = _labelled(index, rows)
         waiting = progressed.pending[~member(progressed.pending, keys)]
-        due = learns and len(fresh) + len(waiting) >= int(index.options["learn_rows"])
+        due = learns and len(fresh) + progressed.waiting >= int(index.options["learn_rows"])
         none = no_rows(index)
         return Batch(
             index,
@@ -148,11 +148,14 @@ def progress_after(batch: Batch, before: Progressed, *, studied: bool, forgot: b
     held = training.held_out(index, rows)
     labelled = rows.labels.lengths > 0 if index.labels is not None else np.ones(len(rows), dtype=bool)
     kept = before.held_out[~member(before.held_out, batch.keys)]
-    waiting = before.pending[~member(before.pending, batch.keys)]
+    again = member(before.pending, batch.keys)
+    pending = np.concatenate([before.pending[~again], rows.keys[labelled]])
+    waiting = before.waiting - int(np.count_nonzero(again)) + int(np.count_nonzero(labelled))
     changed = batch.items.keys
     return Progressed(
         before.rows_seen + len(rows),
-        index.keys.empty() if studied else np.concatenate([waiting, rows.keys[labelled]]),
+        0 if studied else waiting,
+        index.keys.empty() if studied else pending[-PENDING:],
         np.concatenate([kept, rows.keys[held & labelled]]),
         index.keys.empty() if forgot else np.unique(np.concatenate([before.forgotten, changed])),
     )

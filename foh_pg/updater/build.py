@@ -128,7 +128,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
             index = read_index(session)
             consumed, rows, sample = _look(session, index)
         with run.phase("learn"):
-            trained = train(index, sample, run)
+            trained = train(index, sample, rows, run)
         with run.phase("centers"):
             plan = _plan(
                 index,
@@ -168,7 +168,7 @@ class Trained:
     pending: npt.NDArray[Any]
 
 
-def train(index: Index, sample: Rows, run: Run) -> Trained:
+def train(index: Index, sample: Rows, rows: int, run: Run) -> Trained:
     """Learn from a sample of all rows, in stages, or take random hyperplanes through its mean."""
     learner = training.new_learner(index)
     held = training.held_out(index, sample)
@@ -179,6 +179,7 @@ def train(index: Index, sample: Rows, run: Run) -> Trained:
             _plain_model(index, sample), None, {}, sample.keys[usable] if learner.supervised else none
         )
     _stages(index, learner, sample.take(usable), run)
+    learner.stand_for(round(rows * np.count_nonzero(usable) / len(sample)))
     model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
     if not learner.supervised:
         return Trained(model, learner.state(), {}, none)
@@ -212,8 +213,8 @@ def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Array
     arrays = load_arrays(session, "served", earlier[-1]) if earlier and version <= index.version else None
     if arrays is None:
         raise BuildError(
-            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are of "
-            f"versions {', '.join(map(str, kept)) or 'none'}"
+            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are "
+            f"of versions {', '.join(map(str, kept)) or 'none'}"
         )
     model = Model.from_arrays(arrays, float(index.options["label_weight"]))
     return model, load_arrays(session, "learner", earlier[-1])
@@ -236,7 +237,8 @@ def _plan(
 ) -> Plan:
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
-    progress = Progressed(rows, none if pending is None else pending, held, none)
+    waiting = none if pending is None else pending
+    progress = Progressed(rows, len(waiting), waiting, held, none)
     return Plan(
         kind,
         index.version,

@@ -22,8 +22,9 @@ from foh_pg.updater.source import Rows, read_by_key
 LONG_LIST = 4.0
 SHORT_LIST = 64
 
-# Lists split in one run, the longest first, and members among which the new centers are chosen.
-SPLITS = 16
+# Members of lists that are split in one run, the longest first (one list at least), and members among which
+# the new centers are chosen.
+SPLIT_ROWS = 4000
 SPLIT_MEMBERS = 4096
 
 IntArray = npt.NDArray[np.int64]
@@ -82,6 +83,9 @@ def follow(
     who = np.concatenate([renewed, chosen[fresh]])
     priorities = np.concatenate([kept, asked.priorities[fresh]])
     gone = np.sort(np.concatenate([np.flatnonzero(dead), alive[asked.dropped]]))
+    if len(gone) == len(centers) and len(who) == 0 and centers.lengths.sum() > len(changed):
+        # Rows are left and no row comes that could be a center: the longest list keeps its own meanwhile.
+        gone = np.delete(gone, np.argmax(centers.lengths[gone]))
     return gone, Candidates(rows.keys[who], codes[who], rows.vectors[who], priorities)
 
 
@@ -112,7 +116,8 @@ def split(
     limit = max(LONG_LIST * float(centers.lengths.mean()), SHORT_LIST)
     long = pool.too_long(centers.lengths, limit)
     long = long[centers.lengths[long] > 1.5 * centers.tried[long]]
-    long = long[np.argsort(-centers.lengths[long], kind="stable")][:SPLITS]
+    long = long[np.argsort(-centers.lengths[long], kind="stable")]
+    long = long[: max(1, int(np.searchsorted(np.cumsum(centers.lengths[long]), SPLIT_ROWS, side="right")))]
     opened, failed = [], []
     for at in np.sort(long).tolist():
         found = _split_one(session, index, rng, centers.take(np.array([at])), model, changed, limit)

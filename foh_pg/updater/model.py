@@ -68,7 +68,7 @@ class Model:
         """What a learner has come to."""
         names = learner.label_names_
         projection = np.zeros((len(names), learner.bits), dtype=np.float32)
-        learned = getattr(learner, "label_projection_", None)
+        learned = getattr(learner, "anchor_projection_", None)
         if learned is not None:
             # Names that came without training have no column yet.
             projection[: learned.shape[1]] = learned.T[: len(names)]

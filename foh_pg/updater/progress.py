@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,9 @@ from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.session import Session
 from foh_pg.updater.state import PRESENT, Arrays, load_arrays
 
-# Recent held-out rows that models are compared on.
+# Recent held-out rows that models are compared on, and rows that wait to be learned from.
 HELD_OUT = 1000
+PENDING = 50_000
 
 
 @dataclass(frozen=True)
@@ -21,25 +23,33 @@ class Progressed:
     ----------
     rows_seen : int
         Rows of the stream so far: what the sample of centers is a sample of.
+    waiting : int
+        Rows that were placed but not yet learned from.
     pending : array
-        Keys of rows that were placed but not yet learned from.
+        Their keys; the last ones, where they are very many.
     held_out : array
         Keys of recent rows that never train.
     forgotten : array
         Keys deleted or changed since, that the learner still has to forget.
+    shape : str
+        The options under which the lists were made, see `shape_of`; empty where there are none yet.
     """
 
     rows_seen: int
+    waiting: int
     pending: KeyArray
     held_out: KeyArray
     forgotten: KeyArray
+    shape: str = ""
 
     def to_arrays(self, index: Index) -> Arrays:
         return {
             "rows_seen": np.array(self.rows_seen),
-            "pending": index.keys.plain(self.pending),
+            "waiting": np.array(self.waiting),
+            "pending": index.keys.plain(self.pending[-PENDING:]),
             "held_out": index.keys.plain(self.held_out[-HELD_OUT:]),
             "forgotten": index.keys.plain(self.forgotten),
+            "shape": np.array(shape_of(index)),
         }
 
 
@@ -47,8 +57,15 @@ def load_progress(session: Session, index: Index) -> Progressed:
     arrays = load_arrays(session, "progress", PRESENT)
     if arrays is None:
         none = index.keys.empty()
-        return Progressed(0, none, none, none)
+        return Progressed(0, 0, none, none, none)
     pending, held_out, forgotten = (
         index.keys.restore(arrays[name]) for name in ("pending", "held_out", "forgotten")
     )
-    return Progressed(int(arrays["rows_seen"]), pending, held_out, forgotten)
+    return Progressed(
+        int(arrays["rows_seen"]), int(arrays["waiting"]), pending, held_out, forgotten, str(arrays["shape"])
+    )
+
+
+def shape_of(index: Index) -> str:
+    """The options that every code and list depends on: where they change, all must be made again."""
+    return json.dumps([index.options[name] for name in ("homes", "neighbors", "label_weight")])

@@ -21,13 +21,16 @@ from foh_pg.updater.install import Installation, install
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.merge import merge
 from foh_pg.updater.model import Model
-from foh_pg.updater.progress import Progressed, load_progress
+from foh_pg.updater.progress import Progressed, load_progress, shape_of
 from foh_pg.updater.run import Progress, Run, recorded
 from foh_pg.updater.session import Session, open_session
 from foh_pg.updater.source import join_rows
 from foh_pg.updater.state import load_arrays
 
 BATCH_SIZE = 2000
+
+# Deleted and changed keys that wait for the next stage at most; more of them make the learner forget at once.
+FORGOTTEN = 10_000
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[] FROM foh.model m
@@ -91,6 +94,10 @@ def _drain(
     session: Session, run: Run, index: Index, batch_size: int, deadline: float | None, full: bool
 ) -> None:
     work: Work | None = None
+    shape = load_progress(session, index).shape
+    if shape not in ("", shape_of(index)):
+        run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
+        full = True
     while full or session.one(WAITING)[0]:
         run.more = not full
         if deadline is not None and time.monotonic() >= deadline:
@@ -232,7 +239,7 @@ class Work:
         changed = np.union1d(self.progressed.forgotten, batch.items.keys)
         if not batch.due:
             stage = self._center(batch)
-            if len(changed) < int(index.options["learn_rows"]):
+            if len(changed) < min(int(index.options["learn_rows"]), FORGOTTEN):
                 return stage
             return replace(stage, learner=self._forget(changed))
         with self.run.phase("learn"):
@@ -292,7 +299,7 @@ class Work:
             session.execute("DELETE FROM {list}")
             session.execute("DELETE FROM {item}")
 
-        progressed = Progressed(0, none, none, none)
+        progressed = Progressed(0, 0, none, none, none)
         self._install(batch, no_centers(self.index), stage, progressed, write)
 
     def fill_all(self, batch_size: int) -> None:

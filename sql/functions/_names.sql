@@ -20,6 +20,7 @@ DECLARE
         WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
         WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
         ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s)' END;
+    several boolean := (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0;
     to_vector text;
     labels_of text;
     changed text;
@@ -98,7 +99,11 @@ BEGIN
         'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
         'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8', i.options ->> 'blend'),
-        'distinct_entry', CASE WHEN (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0 THEN 'DISTINCT ON (u.key)' ELSE '' END,
+        -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
+        'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
+        -- With several homes a key comes from several lists.
+        'distinct_open', CASE WHEN several THEN '(SELECT DISTINCT ON (m.key) m.key, m.distance, m.seq FROM (' ELSE '' END,
+        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance)' ELSE '' END,
         'seed', i.options ->> 'seed',
         'blend', i.options ->> 'blend',
         'homes', i.options ->> 'homes',

@@ -18,7 +18,7 @@ BEGIN
             )), $2) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
     ELSE
         RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, {filtered_score}
+            SELECT s.key, NULL::int, {exact_score}
             FROM (SELECT $2 AS params) v
             CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$

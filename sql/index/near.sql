@@ -21,6 +21,7 @@ DECLARE
     truncated bigint := 0;
     deferred boolean := false;
     centers int[];
+    enough bigint;
     -- Rows that wait without a code, encoded on the way.
     late_keys {key_type}[];
     late_distances int[];
@@ -63,25 +64,34 @@ BEGIN
     IF deferred THEN
         SELECT array_agg(d.key), array_agg(d.distance), array_agg(d.seq) INTO late_keys, late_distances, late_seqs
         FROM (SELECT t.key, h.distance, t.seq FROM {stream} t CROSS JOIN LATERAL {hamming}(ARRAY[t.key], code) h
-              WHERE t.version = 0 AND t.op = 'u' AND t.seq > truncated) d;
+              WHERE t.version = 0 AND t.op = 'u' AND t.seq + 0 > truncated) d;
     END IF;
-    -- Codes tie a lot: among equals, those in the list of the nearer center come first.
+    -- Codes tie a lot: each run of equal codes is compared once, and among equals, those in the list of the nearer
+    -- center come first. Of the nearest runs, as many are unfolded as hold enough keys.
+    enough := n::bigint + n / 8 + 16;
     SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
     FROM (SELECT e.key, trunc(e.distance)::int AS distance
-          FROM (SELECT {distinct_entry} u.key, (u.code OPERATOR({vector}.<~>) code) + c.rank AS distance, 0::bigint AS seq
-                FROM (SELECT r.center, r.at / (probes + 1.0::float8) AS rank FROM unnest(centers) WITH ORDINALITY AS r (center, at)) c
-                CROSS JOIN LATERAL (SELECT unnest(l.ids) AS key, unnest(l.codes) AS code FROM {list} l
-                                    WHERE l.center = c.center AND truncated = 0) u
+          FROM ({distinct_open}SELECT unnest(g.ids[g.first:g.last]) AS key, g.distance, 0::bigint AS seq
+                FROM (SELECT r.ids, r.first, r.last, r.distance,
+                             sum(r.last - r.first + 1) OVER (ORDER BY r.distance ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+                      FROM (SELECT u.ids, u.first, u.last, (u.code OPERATOR({vector}.<~>) code) + c.rank AS distance
+                            FROM (SELECT o.center, o.at / (probes + 1.0::float8) AS rank FROM unnest(centers) WITH ORDINALITY AS o (center, at)) c
+                            CROSS JOIN LATERAL (SELECT l.ids, unnest(l.runs) AS code, unnest(l.starts) AS first, unnest(l.ends) AS last
+                                                FROM {list} l WHERE l.center = c.center AND truncated = 0) u
+                            ORDER BY 4 LIMIT enough) r) g
+                WHERE coalesce(g.before, 0) < enough{distinct_close}
+                UNION ALL
+                -- seq + 0: once there are statistics the planner would go in by the primary key, and read the whole stream.
+                SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
+                WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated
                 UNION ALL
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-                WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq > truncated
-                UNION ALL
-                SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-                WHERE t.version < present AND t.op = 'u' AND t.seq > truncated
+                WHERE t.version < present AND t.op = 'u' AND t.seq + 0 > truncated
                 UNION ALL
                 SELECT unnest(late_keys), unnest(late_distances)::float8, unnest(late_seqs)
-                ORDER BY 2 LIMIT n::bigint + n / 8 + 16) e
-          WHERE e.distance IS NOT NULL AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq)
+                ORDER BY 2 LIMIT enough) e
+          -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
+          WHERE e.distance IS NOT NULL AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq OFFSET 0)
           LIMIT n) f;
 END
 $body$;

@@ -25,11 +25,17 @@ CREATE TABLE {list} (
     part   int NOT NULL,
     ids    {key_type}[] NOT NULL,
     codes  bit({bits})[] NOT NULL,
+    -- Codes tie a lot, and equal ones stand side by side: the runs of equal codes, and where each begins and ends. A
+    -- search compares runs, and unfolds the nearest.
+    starts int[] GENERATED ALWAYS AS (foh._run_starts(codes)) STORED,
+    ends   int[] GENERATED ALWAYS AS (foh._run_ends(codes)) STORED,
+    runs   bit({bits})[] GENERATED ALWAYS AS (foh._runs(codes)) STORED,
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(codes))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
 -- Codes do not compress; reading them must not try.
-ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN codes SET STORAGE EXTERNAL;
+ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN codes SET STORAGE EXTERNAL,
+    ALTER COLUMN starts SET STORAGE EXTERNAL, ALTER COLUMN ends SET STORAGE EXTERNAL, ALTER COLUMN runs SET STORAGE EXTERNAL;
 -- What only the updater asks of a center: the row it was made of, its priority in the sample of the stream that centers
 -- are, the length at which splitting its list was tried in vain, and a few members with their codes as stored, by which
 -- it sees how stale the list is without reading it.

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from foh_pg.updater import update
 from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
 from tests.postgres import Database
 
@@ -38,22 +39,25 @@ WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 """
 
 
-def machine(database: Database, options: dict[str, Any]) -> type[RuleBasedStateMachine]:
+def machine(database: Database, options: dict[str, Any], real: bool) -> type[RuleBasedStateMachine]:
+    """With the updater itself, or with installs of any centers and hash functions in its place."""
+
     class Searches(RuleBasedStateMachine):
         """The rows that should be there are in `rows`; transactions keep a copy to go back to."""
 
         @initialize()
         def create(self) -> None:
-            self.shop = Shop(database.connect("app_owner"), options={"probes": 2, **options})
+            labels = {"labels": "label"} if real else {}
+            self.shop = Shop(database.connect("app_owner"), options={"probes": 2, **options}, **labels)
             self.rows: dict[int, int] = {}
             self.kept: dict[int, int] | None = None
 
         @rule(key=KEYS, vector=CHOICE)
         def write(self, key: int, vector: int) -> None:
             self.shop.run(
-                """INSERT INTO {source} ({key}, embedding) VALUES (%s, %s)
+                """INSERT INTO {source} ({key}, embedding, label) VALUES (%s, %s, %s)
                    ON CONFLICT ({key}) DO UPDATE SET embedding = excluded.embedding""",
-                [key, text(VECTORS[vector])],
+                [key, text(VECTORS[vector]), "ab"[key % 2]],
             )
             self.rows[key] = vector
 
@@ -78,13 +82,13 @@ def machine(database: Database, options: dict[str, Any]) -> type[RuleBasedStateM
             self.shop.run("DELETE FROM {source} WHERE {key} BETWEEN %s AND %s", [low, high])
             self.rows = {key: vector for key, vector in self.rows.items() if not low <= key <= high}
 
+        @precondition(lambda self: not any(key < 0 for key in self.rows))
         @rule(low=KEYS)
         def rename_keys(self, low: int) -> None:
             self.shop.run("UPDATE {source} SET {key} = -{key} - 1 WHERE {key} >= %s", [low])
             taken = {-key - 1: vector for key, vector in self.rows.items() if key >= low}
             self.rows = {**{key: vector for key, vector in self.rows.items() if key < low}, **taken}
 
-        @precondition(lambda self: not any(key < 0 for key in self.rows))
         @rule()
         def truncate(self) -> None:
             self.shop.run("TRUNCATE {source}")
@@ -94,6 +98,12 @@ def machine(database: Database, options: dict[str, Any]) -> type[RuleBasedStateM
         def drop_negative_keys(self) -> None:
             self.delete(-100, -1)
 
+        @precondition(lambda self: real and self.kept is None)
+        @rule(full=st.booleans())
+        def update_for_real(self, full: bool) -> None:
+            update(self.shop.connection, "items", full=full)
+
+        @precondition(lambda self: not real)
         @rule(centers=st.integers(1, 5), seed=st.one_of(st.none(), st.integers(0, 3)))
         def install(self, centers: int, seed: int | None) -> None:
             self.shop.install(centers=centers, seed=seed)
@@ -171,10 +181,14 @@ def machine(database: Database, options: dict[str, Any]) -> type[RuleBasedStateM
     return Searches
 
 
-@pytest.mark.parametrize("options", [{}, {"homes": 2}], ids=["one home", "two homes"])
-def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("options", "real"),
+    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1, "margin": None}, True)],
+    ids=["one home", "two homes", "updater"],
+)
+def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any], real: bool) -> None:
     run_state_machine_as_test(
-        machine(database, options),
+        machine(database, options, real),
         settings=settings(
             max_examples=8,
             stateful_step_count=16,

@@ -102,7 +102,9 @@ def check_distances(shop: Shop, distance: str, embedding_type: str) -> None:
     )
     shop.install()
     query = np.round(vectors(1, seed=9)[0] * 4) / 2
-    expected = exact_distance(base, query, distance)
+    # What brings l2 and ip to the size of a cosine distance.
+    shop.run("UPDATE foh.model SET scale = 2.5")
+    expected = exact_distance(base, query, distance) / {"cosine": 1, "l2": 2.5, "ip": 2.5**2}[distance]
 
     # A shortlist of everything: the blend of both distances, as ALGORITHM section 6 has it.
     rows = shop.search(query, 120, probes=100, shortlist=1000)
@@ -155,6 +157,32 @@ def test_blend(new_shop) -> None:
     assert shop.found(base[3], 20, probes=100, shortlist=200) == order[:20]
     shop.execute(sql.SQL("""SELECT foh.alter_index('items', '{{"blend": 0}}')""").format())
     assert [row[2] for row in shop.search(base[3], 20)] == [row[1] / BITS for row in shop.search(base[3], 20)]
+
+
+def test_exact_answers_do_not_depend_on_the_blend(new_shop) -> None:
+    shop = new_shop(options={"blend": 0})
+    base = vectors(100)
+    shop.fill(range(100), base)
+    assert shop.run("UPDATE foh.index SET status = 'building'").rowcount == 1
+    order = np.argsort(exact_distance(base, base[3]))
+    assert shop.found(base[3], 20) == [int(key) for key in order[:20]]
+
+
+def test_thousands_of_dimensions(database) -> None:
+    connection = database.connect("app_owner")
+    connection.execute("CREATE TABLE wide (id int PRIMARY KEY, embedding extensions.vector(4096))")
+    connection.execute(
+        """SELECT foh.create_index('wide', 'wide', 'embedding', bits => 128, options => '{"exact_rows": 0}')"""
+    )
+    base = vectors(40, dimensions=4096)
+    connection.cursor().executemany(
+        "INSERT INTO wide VALUES (%s, %s)", [(key, text(row)) for key, row in enumerate(base)]
+    )
+    [row] = connection.execute("SELECT * FROM foh.wide_search(%s, 1)", [text(base[7])]).fetchall()
+    assert row[:2] == (7, 0)
+    code = connection.execute("SELECT foh.wide_encode(%s)::text", [text(base[8])]).fetchone()[0]
+    rows = connection.execute("SELECT * FROM foh.wide_search_code(%s::bit(128), 3)", [code]).fetchall()
+    assert rows[0][:2] == (8, 0)
 
 
 def test_few_probes_read_the_nearest_lists(shop: Shop) -> None:

@@ -31,12 +31,15 @@ class Table:
         self.connection = connection
         self.name = name
         self.quoted = '"' + name.replace('"', '""') + '"'
+        # Where parameters are passed, psycopg reads every % as the beginning of one.
+        self.escaped = self.quoted.replace("%", "%%")
         self.key = key
         self.array = embedding.endswith("]")
         self.labels = labels
         part = " PARTITION BY HASH (the_key)" if partitioned else ""
         connection.execute(
-            f"CREATE TABLE {self.quoted} (the_key {key} PRIMARY KEY, embedding {embedding}, label {labels or 'text'}){part}"
+            f"CREATE TABLE {self.quoted} (the_key {key} PRIMARY KEY, embedding {embedding},"
+            f" label {labels or 'text'}){part}"
         )
         for i in range(2 if partitioned else 0):
             connection.execute(
@@ -66,12 +69,9 @@ class Table:
                 label = [label, str(target[i] % 2), None] if i % 5 else None
             embedding: Any = data[i].tolist() if self.array else vector(data[i])
             self.connection.execute(
-                f"INSERT INTO {self.quoted} VALUES (%s::text::{self.key}, %s, %s)",
+                f"INSERT INTO {self.escaped} VALUES (%s::text::{self.key}, %s, %s)",
                 [self.key_of(i), embedding, label],
             )
-
-    def execute(self, text: str) -> Any:
-        return self.connection.execute(text.replace("TABLE", self.quoted)).fetchall()
 
     def check(self) -> None:
         assert self.connection.execute("SELECT * FROM foh.check(%s)", [self.name]).fetchall() == []
@@ -109,10 +109,11 @@ def test_the_life_of_an_index(connection: Connection, kind: str) -> None:
     table.check()
     table.insert(range(1, 500, 2))
     table.connection.execute(
-        f"DELETE FROM {table.quoted} WHERE the_key = %s::text::{table.key}", [table.key_of(2)]
+        f"DELETE FROM {table.escaped} WHERE the_key = %s::text::{table.key}", [table.key_of(2)]
     )
     table.connection.execute(
-        f"UPDATE {table.quoted} SET embedding = NULL WHERE the_key = %s::text::{table.key}", [table.key_of(4)]
+        f"UPDATE {table.escaped} SET embedding = NULL WHERE the_key = %s::text::{table.key}",
+        [table.key_of(4)],
     )
     run = update(connection, table.name, batch_size=100)
     assert run.rows == 252 or table.labels is None or "neighbors" in kind

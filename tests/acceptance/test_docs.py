@@ -1,0 +1,91 @@
+"""The README and the docs say what is there: their SQL and Python run, their commands and options exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+from typer.main import get_command
+
+from foh_pg.cli import app
+from tests.postgres import Database
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def shop(database: Database) -> psycopg.Connection:
+    connection = database.connect("app_owner")
+    connection.execute("SET search_path = public, extensions")
+    return connection
+
+
+def statements(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";\n") if part.strip().strip(";")]
+
+
+def test_the_readme_runs(
+    shop: psycopg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, list[tuple]] = {}
+    for block in blocks(ROOT / "README.md", "sql"):
+        for statement in statements(block):
+            cursor = shop.execute(statement.encode())
+            answers[statement] = cursor.fetchall() if cursor.description else []
+    [query] = [rows for statement, rows in answers.items() if statement.startswith("SELECT p.name, r.score")]
+    assert [row[0] for row in query] == ["toaster", "kettle"]
+    filtered = [rows for statement, rows in answers.items() if "filter =>" in statement]
+    assert [sorted(row[0] for row in rows) for rows in filtered] == [[1, 2], [1, 2]]
+
+    for name, value in database.environment().items():
+        monkeypatch.setenv(name, value)
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / "README.md", "python"):
+        if "with psycopg" not in block:
+            names["connection"] = shop
+        exec(block, names)
+
+
+def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
+    for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
+        shop.execute(statement.encode())
+    _, many, own = blocks(ROOT / "docs" / "search.md", "sql")
+    assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
+    assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
+
+
+def test_every_option_is_documented_with_its_default(shop: psycopg.Connection) -> None:
+    defaults = shop.execute("SELECT foh._default_options()").fetchone()[0]
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\S+) \|", (ROOT / "docs" / "options.md").read_text(), flags=re.MULTILINE
+    )
+    documented = {name: None if value == "null" else value for name, value in rows}
+    assert documented.keys() == defaults.keys()
+    for name, value in defaults.items():
+        shown = documented[name]
+        assert shown == value if isinstance(value, (str, type(None))) else float(shown) == value, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_links_exist(page: Path) -> None:
+    text = page.read_text()
+    commands = get_command(app).commands
+    for name, rest in re.findall(r"foh-pg ([a-z][a-z-]*)((?: +[^\s`#;,)]+)*)", text):
+        assert name in commands, f"foh-pg {name}"
+        command = commands[name]
+        for sub in rest.split()[:1]:
+            command = getattr(command, "commands", {}).get(sub, command)
+        known = {
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = set(re.findall(r"(?<=\s)(--[a-z-]+|-[a-z])\b", rest))
+        assert given <= known | {"--help"}, f"foh-pg {name} {given - known}"
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / target).exists(), target

