@@ -53,6 +53,9 @@ def watch(
         float,
         typer.Option("--longest-wait", min=1, help="Seconds between attempts after errors at the most."),
     ] = 300.0,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds that a statement may go on after SIGTERM.")
+    ] = 15.0,
     dsn: Dsn = None,
 ) -> None:
     """Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.
@@ -64,7 +67,9 @@ def watch(
     if bool(names) == every:
         raise typer.BadParameter("name the indexes to watch, or pass --all", param_hint="INDEX")
     log_to_stderr()
-    settings = Settings(tuple(names or ()), interval, batch_size, max_seconds, longest_wait=longest_wait)
+    settings = Settings(
+        tuple(names or ()), interval, batch_size, max_seconds, longest_wait=longest_wait, grace=grace
+    )
     watcher = Watcher(lambda: open_connection(dsn), settings)
     heed_signals(watcher)
     server = (

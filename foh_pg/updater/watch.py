@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,8 @@ class Settings:
         Begin no further batch of an index after that, so that the others have their turn.
     first_wait, longest_wait : float
         Seconds to wait after the first of several errors, and at the most.
+    grace : float
+        Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
     """
 
     names: tuple[str, ...] = ()
@@ -57,6 +60,7 @@ class Settings:
     max_seconds: float = 60.0
     first_wait: float = 1.0
     longest_wait: float = 300.0
+    grace: float = 15.0
 
     def backoff(self) -> Backoff:
         return Backoff(self.first_wait, self.longest_wait)
@@ -85,6 +89,7 @@ class Watcher:
     settings: Settings
     counters: Counters = field(default_factory=Counters)
     stopping: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
     _connection: Connection | None = None
     _troubles: dict[str, Trouble] = field(default_factory=dict)
     _skipped: set[str] = field(default_factory=set)
@@ -107,6 +112,7 @@ class Watcher:
         """
         backoff = self.settings.backoff()
         first = True
+        threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
         try:
             while not self.stopping.is_set():
                 try:
@@ -122,6 +128,7 @@ class Watcher:
                 self.stopping.wait(wait)
         finally:
             self._disconnect()
+            self.ended.set()
 
     def health(self) -> tuple[bool, dict[str, Any]]:
         """Whether a watcher that does not answer so should be started again, and why."""
@@ -208,6 +215,9 @@ class Watcher:
             log.info("index %r: stopped before the stream was drained; nothing is lost", name)
             raise
         except (FohError, psycopg.Error) as error:
+            if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
+                log.info("index %r: canceled and rolled back; nothing is lost", name)
+                raise Stopped(str(error)) from error
             self.counters.add("foh_run_errors_total", index=name)
             if connection.closed:
                 raise
@@ -228,6 +238,16 @@ class Watcher:
         """Called at every step of a run. A switch is short and all but done: it is not given up."""
         if self.stopping.is_set() and phase != "switch":
             raise Stopped("asked to stop; what was not done is still in the stream")
+
+    def _cancel(self) -> None:
+        """Asked to stop, wait a while and then cancel whatever the server still does for us."""
+        self.stopping.wait()
+        wait = self.settings.grace
+        while not self.ended.wait(wait):
+            connection, wait = self._connection, 1.0
+            if connection is not None and not connection.closed:
+                with suppress(psycopg.Error):
+                    connection.cancel_safe(timeout=5)
 
     def _tell(self, run: Run, seconds: float) -> None:
         self.counters.add("foh_runs_total", index=run.index)

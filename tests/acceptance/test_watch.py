@@ -92,6 +92,22 @@ def test_gives_up_a_run_when_asked_to_stop(
     assert violations(streamed) == []
 
 
+def test_cancels_a_statement_that_takes_too_long_to_end(
+    streamed: Connection, database: Database, watch: Callable[..., Watch]
+) -> None:
+    insert(streamed, range(600))
+    blocker = database.connect("app_owner", autocommit=False)
+    blocker.execute("LOCK TABLE foh.digits_item IN ACCESS EXCLUSIVE MODE")
+    watcher = watch(database.dsn(), "digits", "--grace=0.5")
+    locked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foh.digits_item'::regclass"
+    watcher.wait(lambda: streamed.execute(locked).fetchone() == (1,))
+    assert watcher.end() == 0, watcher.said
+    assert "rolled back; nothing is lost" in watcher.said
+    blocker.rollback()
+    assert waiting(streamed) == 600
+    assert violations(streamed) == []
+
+
 def test_asked_twice_it_ends_at_once(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
