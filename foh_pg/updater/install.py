@@ -27,6 +27,9 @@ FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
+# A search passes over the entries that were consumed until they are vacuumed, and reads the codes of all centers from
+# their index alone only where pages are known to be visible to all. Neither table grows with the source.
+VACUUM = ("VACUUM (SKIP_LOCKED) {stream}", "VACUUM (SKIP_LOCKED) {center}")
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics)
@@ -111,6 +114,9 @@ def install(session: Session, run: Run, new: Installation) -> None:
         except BaseException:
             run.to_version = previous
             raise
+    with run.phase("vacuum"):
+        for statement in VACUUM:
+            session.execute(statement)
 
 
 def _fence(session: Session, new: Installation) -> None:
