@@ -27,7 +27,7 @@ FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
-# A search passes over the entries that were consumed until they are vacuumed, and reads the codes of all centers from
+# A search passes over consumed entries until they are vacuumed, and reads the codes of all centers from
 # their index alone only where pages are known to be visible to all. Neither table grows with the source.
 VACUUM = ("VACUUM (SKIP_LOCKED) {stream}", "VACUUM (SKIP_LOCKED) {center}")
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
