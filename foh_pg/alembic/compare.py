@@ -12,6 +12,7 @@ from alembic.operations.ops import DropTableOp, MigrateOperation, UpgradeOps
 
 from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFohIndexOp, FohMigrateOp
 from foh_pg.database import migrations
+from foh_pg.errors import SchemaError
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
 
@@ -23,6 +24,13 @@ except ImportError:  # Alembic before 1.18 ignores what a comparator returns
     CONTINUE = None
 
 SCHEMA = "foh"
+
+# From the catalog, which everybody may read.
+READABLE = """
+SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'foh' AND c.relname = 'index' AND c.relkind = 'r'
+"""
 
 # Columns by number where that is known to be right: an index follows a renamed column.
 PRESENT = """
@@ -66,11 +74,8 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
     operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
     default = connection.dialect.default_schema_name
     wanted = _wanted(context, default)
-    revision = migrations.revision(connection)
-    before: list[MigrateOperation] = []
-    if wanted and revision != migrations.head():
-        before.append(FohMigrateOp(migrations.HEAD, revision))
-    present = {} if revision == migrations.BASE else _present(connection)
+    present = _present(connection) if _is_readable(connection, bool(wanted)) else {}
+    before = list(_install(connection)) if wanted else []
     drops: list[MigrateOperation] = []
     changes: list[MigrateOperation] = []
     for name, index in wanted.items():
@@ -99,6 +104,23 @@ def _wanted(context: AutogenContext, default: str | None) -> dict[str, Definitio
         if context.run_object_filters(index, index.name, "foh_index", False, None):  # type: ignore[arg-type]
             indexes[index.name] = _absolute(index.definition, default)
     return indexes
+
+
+def _is_readable(connection: sa.Connection, needed: bool) -> bool:
+    """Whether there are indexes to look at: most databases that Alembic compares have nothing of ours."""
+    readable = connection.exec_driver_sql(READABLE).scalar()
+    if readable is False and needed:
+        raise SchemaError(
+            f"role {connection.scalar(sa.text('SELECT current_user'))!r} may not read schema foh, where the "
+            "indexes are: let it with foh-pg grant --owner ROLE"
+        )
+    return bool(readable)
+
+
+def _install(connection: sa.Connection) -> Iterable[MigrateOperation]:
+    revision = migrations.revision(connection)
+    if revision != migrations.head():
+        yield FohMigrateOp(migrations.HEAD, revision)
 
 
 def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[str, Any]]]:

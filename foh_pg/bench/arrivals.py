@@ -20,7 +20,7 @@ Places = npt.NDArray[np.int64]
 RANKS = 100
 
 CREATE = """
-SELECT foh.create_index(%(name)s, %(source)s::regclass, 'embedding', 'labels', bits => %(bits)s,
+SELECT foh.create_index(%(name)s, 'items', 'embedding', 'labels', bits => %(bits)s,
                         options => %(options)s)
 """
 
@@ -64,19 +64,18 @@ class Arrivals:
         return table.Rows(self.rows.data, self.rows.base, chosen)
 
 
-def create_table(connection: psycopg.Connection[Any], dimensions: int, name: str = "items") -> None:
+def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
     connection.execute(
         sql.SQL(
-            "CREATE TABLE {} (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
-        ).format(sql.Identifier(name), sql.Literal(dimensions))
+            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
+        ).format(sql.Literal(dimensions))
     )
 
 
 def create_index(
-    connection: psycopg.Connection[Any], name: str, bits: int, source: str = "items", **options: Any
+    connection: psycopg.Connection[Any], name: str, bits: int, options: dict[str, Any] | None = None
 ) -> None:
-    values = {"name": name, "source": source, "bits": bits, "options": Jsonb(options)}
-    connection.execute(CREATE, values)
+    connection.execute(CREATE, {"name": name, "bits": bits, "options": Jsonb(options or {})})
 
 
 def quality(connection: psycopg.Connection[Any], index: str, rows: table.Rows) -> dict[str, float]:

@@ -87,7 +87,7 @@ class Stream:
     def run(self) -> Iterator[Record]:
         self._prepare()
         total, size = len(self.arriving), self.settings.batch
-        stops = list(range(self.settings.start + size, total, size)) + [total]
+        stops = [*range(self.settings.start + size, total, size), total]
         compared = {
             stops[i] for i in np.linspace(0, len(stops) - 1, self.settings.checkpoints + 1)[1:].astype(int)
         }
@@ -111,8 +111,8 @@ class Stream:
                 table.insert(connection, rows, np.arange(start))
                 connection.execute("VACUUM ANALYZE items")
             for name in ("online", "frozen"):
-                options = {"forget": self.settings.forget, "learn_rows": self.settings.batch}
-                arrivals.create_index(connection, name, self.settings.bits, **options)
+                options: dict[str, Any] = {"forget": self.settings.forget, "learn_rows": self.settings.batch}
+                arrivals.create_index(connection, name, self.settings.bits, options)
                 if start:
                     self.say(f"building {name}")
                     updater.build(self.dsn, name)

@@ -11,8 +11,8 @@ from rich.text import Text
 from foh_pg.bench.summary import Record, Report, Table
 
 SECONDS = (
-    "CPU is that of the updater and of its process in the server. Phases in seconds by the clock, the longest "
-    "first."
+    "CPU is that of the updater and of its process in the server. Phases in seconds by the clock, the "
+    "longest first."
 )
 PHASES_SHOWN = 5
 

@@ -18,15 +18,19 @@ from foh_pg.cli import (
     create_index,
     demo,
     drop_index,
+    evaluate,
     grant,
+    health,
     migrate,
     refresh,
     repair,
+    report,
     search,
     sql,
     status,
     update,
     version,
+    watch,
 )
 from foh_pg.cli.output import fail
 from foh_pg.errors import FohError
@@ -37,7 +41,7 @@ Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABAS
 Data goes to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations;
-4 `update` skipped an index that another updater is at work on.
+4 `update` skipped an index that another updater is at work on; 5 `health` found an index that is not well.
 """
 
 
@@ -73,7 +77,11 @@ app.command("build")(build.build)
 app.command("rebuild")(build.rebuild)
 app.command("rollback")(build.rollback)
 app.command("update")(update.update)
+app.command("watch")(watch.watch)
 app.command("search")(search.search)
+app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
+app.command("health")(health.health)
 app.command("status")(status.status)
 app.command("check")(check.check)
 app.command("refresh")(refresh.refresh)

@@ -10,11 +10,14 @@ from typing import Annotated, Any, Optional
 import typer
 from rich.console import Console
 
+from foh_pg.bench import building, environment, report, stream_tables
+from foh_pg.bench import concurrent as concurrency
 from foh_pg.bench import data as datasets
-from foh_pg.bench import environment, report, stream_tables
+from foh_pg.bench import growth as growing
 from foh_pg.bench import stream as streams
 from foh_pg.bench.summary import Record, Report
 from foh_pg.cli.output import say
+from foh_pg.errors import InputError
 
 Data = Annotated[
     str,
@@ -62,6 +65,51 @@ def stream(
     finish("stream", data, settings.describe(), lambda d, tell: streams.run(d, settings, tell), json)
 
 
+def growth(
+    data: Data,
+    sizes: Annotated[str, typer.Option("--sizes", help="Rows of the two tables.")] = "60000,600000",
+    batch: Batch = 2000,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at each size.")] = 8,
+    built: Annotated[int, typer.Option("--built", min=100, help="Rows that are built first.")] = 20_000,
+    settle: Annotated[int, typer.Option("--settle", min=1, help="Rows per run while growing.")] = 10_000,
+    bits: Bits = 64,
+    forget: Forget = 1.0,
+    json: JsonFile = None,
+) -> None:
+    """Run the same update at two sizes of the table, and --full at both."""
+    try:
+        small, large = sorted(int(part) for part in sizes.split(","))
+    except ValueError:
+        raise InputError(f"--sizes takes two numbers like 60000,600000, not {sizes!r}") from None
+    settings = growing.Settings((small, large), batch, runs, built, settle, bits, forget)
+    finish("growth", data, settings.describe(), lambda d, tell: growing.run(d, settings, tell), json)
+
+
+def build(
+    data: Data,
+    rows: Rows = None,
+    bits: Bits = 64,
+    hnsw: Annotated[bool, typer.Option(help="Also build pgvector's HNSW, which takes long.")] = True,
+    json: JsonFile = None,
+) -> None:
+    """Build an index on a full table: time and peak memory, against pgvector's HNSW."""
+    settings = building.Settings(rows, bits, hnsw)
+    finish("build", data, settings.describe(), lambda d, tell: building.run(d, settings, tell), json)
+
+
+def concurrent(
+    data: Data,
+    rows: Annotated[int, typer.Option("--rows", min=100, help="Rows in the lists.")] = 50_000,
+    backlog: Annotated[int, typer.Option("--backlog", min=1, help="Rows for the update to merge.")] = 8000,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long to measure idle.")] = 20.0,
+    bits: Bits = 64,
+    json: JsonFile = None,
+) -> None:
+    """Insert and search while an update runs: throughput and p99, against idle."""
+    settings = concurrency.Settings(rows, backlog, seconds, bits)
+    finish("concurrent", data, settings.describe(), lambda d, tell: concurrency.run(d, settings, tell), json)
+
+
 def finish(name: str, source: str, settings: dict[str, Any], work: Work, json: Path | None) -> None:
     """Measure, print the tables, and write the JSON."""
     data = datasets.load(source)
@@ -84,4 +132,10 @@ def finish(name: str, source: str, settings: dict[str, Any], work: Work, json: P
 
 def mount(app: typer.Typer) -> None:
     """Put the commands into the group `bench`."""
-    app.command("stream")(stream)
+    for name, command in (
+        ("stream", stream),
+        ("growth", growth),
+        ("build", build),
+        ("concurrent", concurrent),
+    ):
+        app.command(name)(command)

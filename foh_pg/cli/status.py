@@ -8,6 +8,7 @@ import typer
 from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.session import session
+from foh_pg.cli.trend import print_trend, read_trend
 from foh_pg.errors import IndexNotFound
 
 # What fits a screen; --json has everything.
@@ -39,7 +40,10 @@ def status(
     dsn: Dsn = None,
     json: Json = False,
 ) -> None:
-    """Show the indexes: what they hold, what waits for the updater, how stale their codes are."""
+    """Show the indexes: what they hold, what waits for the updater, how stale their codes are.
+
+    With the name of one index also how its quality went over the versions.
+    """
     with session(dsn) as connection:
         rows = connection.execute(
             "SELECT * FROM foh.index_stat WHERE name = %(name)s OR %(name)s::text IS NULL ORDER BY name",
@@ -48,10 +52,15 @@ def status(
         if name is not None and not rows:
             raise IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
         warn_about_owner(connection)
+        trend = None if name is None else read_trend(connection, name)
     if json:
+        if trend is not None:
+            rows[0]["quality"] = [point.as_dict() for point in trend]
         print_json(rows)
     elif rows:
         print_table(rows, COLUMNS)
+        if name is not None and trend is not None:
+            print_trend(name, trend)
     else:
         say("no index yet: foh-pg create-index --help")
 

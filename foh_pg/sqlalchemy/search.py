@@ -17,6 +17,11 @@ from foh_pg.sqlalchemy.types import QueryVector
 
 T = TypeVar("T")
 
+# Shared: SQLAlchemy computes the part of a type in a statement's cache key once for each instance.
+QUERY = QueryVector()
+INTEGER = sa.Integer()
+DOUBLE: sa.Double[float] = sa.Double()
+
 
 def foh_search(
     entity: Any,
@@ -53,7 +58,7 @@ def foh_search(
     condition, params = pushed(filter, chosen.table, _selectable(entity))
     function: Function[Any] = Function(
         sa.sql.quoted_name(f"{chosen.name}_search", quote=True),
-        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QueryVector, unique=True),
+        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
         _number(k),
         _number(probes),
         _number(shortlist),
@@ -64,8 +69,8 @@ def foh_search(
     return function.table_valued(
         sa.column(key.name, key.type),
         # As foh.create_index names them: ours make way for the key.
-        sa.column("hamming" if key.name == "distance" else "distance", sa.Integer),
-        sa.column("foh_score" if key.name == "score" else "score", sa.Double),
+        sa.column("hamming" if key.name == "distance" else "distance", INTEGER),
+        sa.column("foh_score" if key.name == "score" else "score", DOUBLE),
     )
 
 
@@ -89,7 +94,7 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
 
 
 def _number(value: int | None) -> sa.BindParameter[int | None]:
-    return sa.bindparam(None, value, sa.Integer, unique=True)
+    return sa.bindparam(None, value, INTEGER, unique=True)
 
 
 def _mapper(entity: Any) -> Mapper[Any] | None:

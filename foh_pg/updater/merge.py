@@ -99,6 +99,9 @@ def merge(
         codes = model.encode(batch.rows.vectors, batch.rows.labels)
     with run.phase("affected"):
         affected = _affected(session, index, centers, model, batch, learned, budget)
+        if len(centers.lengths):
+            weights = np.maximum(centers.lengths, 1)
+            run.metrics["flipped"] = round(float(np.average(affected.stale, weights=weights)), 6)
     with run.phase("centers"):
         centers = centers.with_(stale=affected.stale)
         kept = _maintain(session, rng, batch, centers, codes, model, rows_seen, version)

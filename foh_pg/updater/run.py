@@ -16,6 +16,11 @@ from foh_pg.updater.session import Session
 # Called with the name of a phase, how much of it is done, and of how much (0 where that is not known).
 Progress = Callable[[str, int, int], None]
 
+
+class Stopped(Exception):
+    """The run was asked to end early."""
+
+
 START = """
 INSERT INTO foh.run (index, kind, from_version) VALUES ({id}, %(kind)s, %(version)s) RETURNING id
 """
@@ -142,7 +147,11 @@ def recorded(session: Session, run: Run) -> Iterator[Run]:
     try:
         yield run
     except BaseException as error:
-        run.error = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, Stopped):
+            # No error: what was not done is still in the stream.
+            run.note(str(error) or "asked to end early")
+        else:
+            run.error = " ".join(str(error).split()) or type(error).__name__
         if not session.connection.closed and not session.connection.broken:
             try:
                 session.connection.rollback()

@@ -30,6 +30,8 @@ BY_KEY = " AND s.{key} = ANY (%(keys)s::{key_type}[]) OFFSET 0) v WHERE v.x IS N
 # The second 32 bits of the digest whose first ones decide what is held out: independent of it, and uniform.
 SAMPLED = """ AND ('x' || substr(md5(s.{key}::text), 9, 8))::bit(32)::bigint < %(bound)s OFFSET 0) v
 WHERE v.x IS NOT NULL ORDER BY v.key"""
+# Rows that never train (see Keys.shares), and of those a part.
+HELD_OUT = """ AND ('x' || left(md5(s.{key}::text), 8))::bit(32)::bigint < %(held_out)s""" + SAMPLED
 PAGE = " AND s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT %(rows)s OFFSET 0) v"
 NEXT_PAGE = " AND s.{key} > %(after)s::{key_type}" + PAGE
 
@@ -104,6 +106,12 @@ def read_sample(session: Session, index: Index, share: float) -> Rows:
     """About this share of all rows, in the order of their keys; always the same ones."""
     found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
     return join_rows(index, [rows for rows, _ in found])
+
+
+def read_held_out(session: Session, index: Index, held_out: float, share: float) -> Rows:
+    """About this share of the rows that never train, in the order of their keys; always the same ones."""
+    bounds = {"held_out": round(held_out * 2**32), "bound": round(share * 2**32)}
+    return join_rows(index, [rows for rows, _ in _read(session, index, HELD_OUT, bounds)])
 
 
 def read_page(session: Session, index: Index, after: Any, rows: int) -> tuple[Rows, Any, bool]:

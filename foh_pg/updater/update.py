@@ -37,7 +37,14 @@ SELECT m.learned, m.trained, m.scale, m.mean::real[] FROM foh.model m
 WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 """
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
-WAITING = "SELECT EXISTS (SELECT FROM {stream})"
+# What a run takes on is what it finds when it begins: rows that keep coming would keep it for ever.
+LAST = "SELECT max(t.seq) FROM {stream} t"
+WAITING = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)"
+# How long the oldest entry has waited; null where there is none.
+LAG = """
+SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
+    SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
+"""
 PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
 
 
@@ -93,12 +100,14 @@ def _drain(
     if shape not in ("", shape_of(index)):
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
-    while full or session.one(WAITING)[0]:
+    (last,) = session.one(LAST)
+    while full or session.one(WAITING, {"last": last})[0]:
         run.more = not full
         if deadline is not None and time.monotonic() >= deadline:
             return
         run.begin(session)
         if work is None:
+            (run.metrics["lag_seconds"],) = session.one(LAG)
             work = Work.load(session, run)
         # Who is nearest to a center can only be told among all rows.
         full = full or int(index.options["neighbors"]) > 0

@@ -288,7 +288,7 @@ class TestDeclaration:
         names = "SELECT name, bits, distance, options ->> 'probes' FROM foh.index ORDER BY name"
         connection = database.connect()
         assert connection.execute(names).fetchall() == [
-            ("articles_foh", 32, "l2", "5"),
+            ("articles_foh", 32, "l2", "4"),
             ("products_foh", 64, "cosine", "6"),
         ]
         Base.metadata.drop_all(engine)

@@ -66,4 +66,5 @@ FOHIndex(
     bits=32,
     distance="l2",
     label_weight=0.5,
+    probes=4,
 )

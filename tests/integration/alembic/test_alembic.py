@@ -22,7 +22,7 @@ from pgvector.sqlalchemy import Vector
 
 from foh_pg.alembic.operations import AlterFohIndexOp, DropFohIndexOp
 from foh_pg.database.migrations import head, migrate
-from foh_pg.errors import InputError
+from foh_pg.errors import InputError, SchemaError
 from foh_pg.sqlalchemy import FOHIndex
 from tests.catalog import dump
 from tests.engines import engine, url
@@ -72,14 +72,14 @@ class TestSampleApplication:
         before = traces(empty)
         command.upgrade(config, "head")
         assert traces(empty) != before
-        assert indexes(empty) == [("articles_foh", 32, 5), ("products_foh", 64, 6)]
+        assert indexes(empty) == [("articles_foh", 32, 4), ("products_foh", 64, 6)]
         command.downgrade(config, "a1")
         assert traces(empty) == before
 
     def test_options_go_back(self, config: Config, empty: Database) -> None:
         command.upgrade(config, "head")
         command.downgrade(config, "a2")
-        assert indexes(empty) == [("articles_foh", 32, 5), ("products_foh", 64, 5)]
+        assert indexes(empty) == [("articles_foh", 32, 4), ("products_foh", 64, 5)]
 
     def test_a_failure_takes_our_schema_with_it(self, config: Config, empty: Database) -> None:
         """foh_migrate is part of the application's transaction."""
@@ -103,7 +103,7 @@ class TestScript:
         script = self.script(config, command.upgrade, "base:head")
         installer = empty.connect("installer", options="-csearch_path=public,extensions")
         installer.execute(script.encode())
-        assert indexes(empty) == [("articles_foh", 32, 5), ("products_foh", 64, 6)]
+        assert indexes(empty) == [("articles_foh", 32, 4), ("products_foh", 64, 6)]
         scripted = dump(empty.connect("installer"))
         command.check(config)
         command.downgrade(config, "base")
@@ -307,6 +307,22 @@ class TestAutogenerate:
     def test_without_our_index_nothing_is_ours(self, generate_bare: Autogenerate) -> None:
         up, down = generate_bare.migrate(models())
         assert "foh" not in up + down
+
+    def test_who_has_nothing_of_ours_notices_nothing(self, empty: Database, database: Database) -> None:
+        """Any connection that Alembic takes, and any role."""
+        for made in (
+            engine(empty, "installer", isolation_level="AUTOCOMMIT"),
+            engine(database, "app_writer"),
+        ):
+            with made.connect() as connection:
+                assert Autogenerate(connection).diff(sa.MetaData()) == []
+            made.dispose()
+
+    def test_a_role_without_rights(self, database: Database) -> None:
+        made = engine(database, "app_writer")
+        with made.connect() as connection, pytest.raises(SchemaError, match=r"'app_writer'.*grant --owner"):
+            Autogenerate(connection).diff(models(FOHIndex("x", "embedding")))
+        made.dispose()
 
     def test_our_objects_are_no_noise(self, generate: Autogenerate) -> None:
         assert generate.diff(sa.MetaData()) == []

@@ -10,7 +10,7 @@ down_revision = "a1"
 
 def upgrade() -> None:
     op.foh_migrate()
-    op.create_foh_index("products", "embedding", name="products_foh", labels="tags", bits=64)
+    op.create_foh_index("products", "embedding", name="products_foh", labels="tags", bits=64, probes=5)
     op.create_foh_index(
         "articles",
         "embedding",
@@ -21,6 +21,7 @@ def upgrade() -> None:
         bits=32,
         distance="l2",
         label_weight=0.5,
+        probes=4,
     )
 
 

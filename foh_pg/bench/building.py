@@ -1,0 +1,93 @@
+"""A build of a full table: time and memory, against pgvector's HNSW on the same rows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from foh_pg.bench import arrivals
+from foh_pg.bench.arrivals import Arrivals
+from foh_pg.bench.costs import postmaster, tree_cpu
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.search import table
+from foh_pg.bench.stream import Say
+from foh_pg.bench.summary import Record
+from foh_pg.errors import FohError
+
+COMMAND = (sys.executable, "-c", "from foh_pg.cli import app; app()")
+
+# What a build of HNSW may use; more helps it while the graph fits.
+HNSW = "CREATE INDEX items_graph ON items USING hnsw (embedding vector_cosine_ops)"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`hnsw` leaves the comparison out where it is false: it takes long."""
+
+    rows: int | None = None
+    bits: int = 64
+    hnsw: bool = True
+    version: int = 18
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+    """Build ours in a process of its own, then HNSW with the server's default number of workers."""
+    rows = Arrivals.of(data, settings.rows, 1, "next", 0).rows
+    with table.database(settings.version) as dsn, table.open_connection(dsn) as connection:
+        say(f"loading {len(rows.base)} rows")
+        arrivals.create_table(connection, rows.dimensions)
+        table.insert(connection, rows, np.arange(len(rows.base)))
+        connection.execute("VACUUM ANALYZE items")
+        server = postmaster(dsn)
+        base: Record = {"experiment": "build", "rows": len(rows.base), "dimensions": rows.dimensions}
+        say("building ours")
+        arrivals.create_index(connection, "ours", settings.bits)
+        yield {**base, "name": "foh", **_build(dsn, connection, server)}
+        if settings.hnsw:
+            say("building HNSW")
+            yield {**base, "name": "pgvector HNSW", **_graph(connection, server)}
+
+
+def _build(dsn: str, connection: psycopg.Connection[Any], server: int) -> Record:
+    started, before = time.perf_counter(), tree_cpu(server)
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [*COMMAND, "build", "ours", f"--dsn={dsn}"], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    if status != 0:
+        raise FohError(f"foh-pg build failed: {said.strip()}")
+    size = connection.execute("SELECT sum(bytes)::bigint FROM foh.index_size('ours')").fetchone()
+    own = used.ru_utime + used.ru_stime
+    return {
+        "wall": time.perf_counter() - started,
+        "own_cpu": own,
+        "cpu": own + tree_cpu(server) - before,
+        # In kilobytes on Linux.
+        "peak_mb": used.ru_maxrss / 1024,
+        "bytes": int(size[0]) if size else 0,
+    }
+
+
+def _graph(connection: psycopg.Connection[Any], server: int) -> Record:
+    started, before = time.perf_counter(), tree_cpu(server)
+    connection.execute(HNSW)
+    size = connection.execute("SELECT pg_relation_size('items_graph')").fetchone()
+    return {
+        "wall": time.perf_counter() - started,
+        "cpu": tree_cpu(server) - before,
+        "bytes": int(size[0]) if size else 0,
+    }

@@ -1,0 +1,152 @@
+"""The same run at two sizes of the table: what a run costs must not grow with what is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg.types.json import Jsonb
+
+from foh_pg import updater
+from foh_pg.bench import arrivals
+from foh_pg.bench.arrivals import Arrivals
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.search import table
+from foh_pg.bench.stream import Say, timed
+from foh_pg.bench.summary import Record
+from foh_pg.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure.
+
+    Attributes
+    ----------
+    sizes : tuple of two int
+        Rows in the table when the runs that are measured begin.
+    batch, runs : int
+        Rows per run, and how many runs at each size.
+    built, settle : int
+        The first rows are built, the others arrive in runs of `settle` rows up to the two sizes: hash
+        functions that were learned from a small part of the table still change a lot.
+    """
+
+    sizes: tuple[int, int] = (60_000, 600_000)
+    batch: int = 2000
+    runs: int = 8
+    built: int = 20_000
+    settle: int = 10_000
+    bits: int = 64
+    forget: float = 1.0
+    version: int = 18
+
+    def describe(self) -> dict[str, Any]:
+        return {**asdict(self), "sizes": list(self.sizes)}
+
+
+def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+    """Let a table grow, keep a copy at the first size; both take turns with runs, then with `--full`."""
+    needed = max(settings.sizes) + settings.runs * settings.batch
+    if needed > len(data.X):
+        raise InputError(
+            f"{settings.runs} runs after {max(settings.sizes)} rows need {needed} rows, {data.name} has "
+            f"{len(data.X)}"
+        )
+    rows = Arrivals.of(data, needed, 1, "next", 0).rows
+    small, large = settings.sizes
+    with table.database(settings.version) as dsn:
+        yield from _build(dsn, rows, min(settings.built, small), settings, say)
+        yield from _grow(dsn, rows, min(settings.built, small), small, settings, say)
+        copies = {small: arrivals.clone(dsn, "small"), large: dsn}
+        yield from _grow(dsn, rows, small, large, settings, say)
+        runs: dict[int, list[Record]] = {size: [] for size in settings.sizes}
+        for copy in copies.values():
+            _learn_from(copy, settings.batch)
+        for number in range(settings.runs):
+            for size, copy in copies.items():
+                say(f"run {number + 1} of {settings.runs} at {size} rows")
+                runs[size].append(_run(copy, rows, size + number * settings.batch, settings.batch))
+                yield {"experiment": "growth run", "size": size, "number": number + 1, **runs[size][-1]}
+        yield from _summarise(runs, "run", settings.sizes)
+        full = {}
+        for size, copy in copies.items():
+            say(f"--full at {size} rows")
+            full[size] = [_full(copy, size)]
+        yield from _summarise(full, "--full", settings.sizes)
+        yield _ratio("--full against a run, large", full[large], runs[large])
+
+
+def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) -> Iterator[Record]:
+    with table.open_connection(dsn) as connection:
+        say(f"loading and building {size} rows")
+        arrivals.create_table(connection, rows.dimensions)
+        table.insert(connection, rows, np.arange(size))
+        connection.execute("VACUUM ANALYZE items")
+        options = {"forget": settings.forget, "learn_rows": settings.settle}
+        arrivals.create_index(connection, "grown", settings.bits, options)
+        record = timed(connection, lambda c: updater.build(c, "grown"), size)
+        yield {"experiment": "growth", "what": "build", "size": size, **record}
+
+
+def _grow(
+    dsn: str, rows: table.Rows, start: int, stop: int, settings: Settings, say: Say
+) -> Iterator[Record]:
+    for at in range(start, stop, settings.settle):
+        say(f"growing: {at} of {max(settings.sizes)} rows")
+        count = min(settings.settle, stop - at)
+        record = _run(dsn, rows, at, count)
+        yield {"experiment": "growing", "rows": at + count, **record}
+
+
+def _learn_from(dsn: str, rows: int) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT foh.alter_index('grown', %s)", [Jsonb({"learn_rows": rows})])
+
+
+def _run(dsn: str, rows: table.Rows, start: int, batch: int) -> Record:
+    with table.open_connection(dsn) as connection:
+        table.insert(connection, rows, np.arange(start, start + batch))
+        work = partial(updater.update, index="grown", batch_size=batch)
+        return timed(connection, work, start + batch)
+
+
+def _full(dsn: str, size: int) -> Record:
+    with table.open_connection(dsn) as connection:
+        return timed(connection, lambda c: updater.update(c, "grown", full=True), size)
+
+
+def _summarise(records: dict[int, list[Record]], what: str, sizes: tuple[int, int]) -> Iterator[Record]:
+    for size, found in records.items():
+        yield {"experiment": "growth", "what": what, "size": size, **_medians(found)}
+    yield _ratio(f"{what}, large against small", records[sizes[1]], records[sizes[0]])
+
+
+def _medians(records: Sequence[Record]) -> Record:
+    names = ("wall", "cpu", "own_cpu", "server_cpu", "rows_encoded", "lists")
+    phases = {phase for record in records for phase in record["phases"]}
+    return {
+        **{name: median(record[name] for record in records) for name in names},
+        "phases": {phase: median(r["phases"].get(phase, 0.0) for r in records) for phase in sorted(phases)},
+    }
+
+
+def _quotient(above: float, below: float) -> float:
+    return round(above / below, 3) if below else float("nan")
+
+
+def _ratio(what: str, above: Sequence[Record], below: Sequence[Record]) -> Record:
+    top, bottom = _medians(above), _medians(below)
+    shared = [phase for phase in top["phases"] if bottom["phases"].get(phase)]
+    return {
+        "experiment": "growth ratio",
+        "what": what,
+        "wall": _quotient(top["wall"], bottom["wall"]),
+        "cpu": _quotient(top["cpu"], bottom["cpu"]),
+        "phases": {phase: _quotient(top["phases"][phase], bottom["phases"][phase]) for phase in shared},
+    }

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from contextlib import nullcontext
+from types import FrameType
+from typing import Annotated, Any, Optional
+
+import psycopg
+import typer
+from psycopg.conninfo import conninfo_to_dict
+
+from foh_pg.cli.options import Dsn
+from foh_pg.cli.session import require_schema
+from foh_pg.database.connection import connect
+from foh_pg.updater.exposition import serving
+from foh_pg.updater.session import PATIENCE
+from foh_pg.updater.update import BATCH_SIZE
+from foh_pg.updater.watch import Settings, Watcher
+
+# A server that vanished without a word is noticed within two minutes, not two hours.
+KEEPALIVE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 5,
+    "tcp_user_timeout": 120_000,
+}
+
+
+def watch(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
+        typer.Argument(help="Names of indexes.", metavar="[INDEX]...", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All indexes, also those created later.")] = False,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.05, help="Seconds between two looks at the streams.")
+    ] = 5.0,
+    metrics_port: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics and /healthz there; 0: any."),
+    ] = None,
+    metrics_host: Annotated[str, typer.Option("--metrics-host", help="Address to serve on.")] = "0.0.0.0",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Entries of the stream per transaction.")
+    ] = BATCH_SIZE,
+    max_seconds: Annotated[
+        float, typer.Option("--max-seconds", min=1, help="Then another index has its turn.")
+    ] = 60.0,
+    longest_wait: Annotated[
+        float,
+        typer.Option("--longest-wait", min=1, help="Seconds between attempts after errors at the most."),
+    ] = 300.0,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds that a statement may go on after SIGTERM.")
+    ] = 15.0,
+    dsn: Dsn = None,
+) -> None:
+    """Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.
+
+    One line per run on standard error. Waits longer and longer after errors, and connects again when the
+    server is back. Asked to stop, it finishes a switch that has begun, rolls anything else back, and exits
+    with 0.
+    """
+    if bool(names) == every:
+        raise typer.BadParameter("name the indexes to watch, or pass --all", param_hint="INDEX")
+    log_to_stderr()
+    settings = Settings(
+        tuple(names or ()), interval, batch_size, max_seconds, longest_wait=longest_wait, grace=grace
+    )
+    watcher = Watcher(lambda: open_connection(dsn), settings)
+    heed_signals(watcher)
+    server = (
+        nullcontext()
+        if metrics_port is None
+        else serving(metrics_host, metrics_port, watcher.counters, watcher.health)
+    )
+    log = logging.getLogger(__name__)
+    with server as port:
+        if port is not None:
+            log.info("serving /metrics and /healthz on %s:%d", metrics_host, port)
+        watcher.run()
+    log.info("stopped")
+
+
+def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
+    given = conninfo_to_dict(dsn or "")
+    parameters = {name: value for name, value in KEEPALIVE.items() if name not in given}
+    connection = connect(dsn, autocommit=True, application_name="foh-pg watch", **parameters)
+    try:
+        require_schema(connection)
+        # Nobody waits for a watcher that is idle between two looks.
+        connection.execute(PATIENCE)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def heed_signals(watcher: Watcher) -> None:
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if watcher.stopping.is_set():
+            # Asked twice: at once. Nothing is lost, as with kill -9.
+            raise SystemExit(128 + number)
+        watcher.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+def log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    root = logging.getLogger("foh_pg")
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)

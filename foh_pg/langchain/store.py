@@ -1,0 +1,380 @@
+"""FOHVectorStore: LangChain's interface over a table with a FOH index."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import sqlalchemy as sa
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from foh_pg.errors import InputError
+from foh_pg.langchain import statements
+from foh_pg.langchain.engines import Engines
+from foh_pg.langchain.filters import Filter
+from foh_pg.langchain.statements import Found
+from foh_pg.langchain.tables import Documents, ExistingTable, OwnTable, Source
+
+T = TypeVar("T")
+Connectable = str | sa.URL | sa.Engine | AsyncEngine
+
+
+class FOHVectorStore(VectorStore):
+    """Documents in PostgreSQL, searched with a FOH index.
+
+    >>> store = FOHVectorStore(OpenAIEmbeddings(), "dbname=shop", labels="topic")
+    >>> store.add_documents([Document("Soap", metadata={"topic": "bath"})])
+    >>> store.similarity_search("something for the bath", k=4, filter={"topic": "bath"})
+
+    The table (`id`, `content`, `metadata`, `labels`, `embedding`) and its index are made when they are first
+    needed. Schema `foh` must be installed: ``foh-pg migrate``.
+
+    Parameters
+    ----------
+    embedding
+        The model that embeds documents and queries.
+    connection
+        A libpq connection string, a SQLAlchemy URL, an Engine, or an AsyncEngine (for async methods alone).
+    table, schema
+        The store's table.
+    labels
+        The keys of a document's metadata whose values are its labels: what codes learn to keep together.
+    index
+        The name of the index, that of the table unless given.
+    bits, distance, options
+        What the index is made with; see `foh.create_index`.
+    """
+
+    def __init__(
+        self,
+        embedding: Embeddings,
+        connection: Connectable,
+        *,
+        table: str = "langchain_documents",
+        schema: str | None = None,
+        labels: str | Sequence[str] = (),
+        index: str | None = None,
+        bits: int = 64,
+        distance: str = "cosine",
+        **options: Any,
+    ) -> None:
+        self._start(embedding, connection, distance)
+        self._labels = [labels] if isinstance(labels, str) else list(labels)
+        self._source: Source = OwnTable(
+            table, index or table, schema, {"bits": bits, "distance": distance, **options}
+        )
+
+    @classmethod
+    def from_existing(
+        cls,
+        embedding: Embeddings,
+        connection: Connectable,
+        *,
+        table: str,
+        content: str,
+        embedding_column: str = "embedding",
+        metadata: str | Sequence[str] = (),
+        index: str | None = None,
+        schema: str | None = None,
+        distance: str = "cosine",
+    ) -> FOHVectorStore:
+        """A store on a table that is there, with an index of name `index` (that of the table unless given).
+
+        `content` is the column with a document's text; `metadata` one JSONB column, or a list of columns.
+        The table's key, as text, is a document's id. `distance` is the index's.
+        """
+        store = cls.__new__(cls)
+        store._start(embedding, connection, distance)
+        store._labels = []
+        columns = metadata if isinstance(metadata, str) else tuple(metadata)
+        store._source = ExistingTable(table, index or table, content, embedding_column, columns, schema)
+        return store
+
+    def _start(self, embedding: Embeddings, connection: Connectable, distance: str) -> None:
+        if distance not in statements.DISTANCES:
+            raise InputError(f"distance is {distance!r}, it must be cosine, l2 or ip")
+        self._embedding = embedding
+        self._engines = Engines(connection)
+        self._distance = distance
+        self._found: Documents | None = None
+
+    @property
+    def embeddings(self) -> Embeddings:
+        return self._embedding
+
+    def close(self) -> None:
+        """Close the connections that the store opened; with those of async methods, use `aclose`."""
+        self._engines.close()
+
+    async def aclose(self) -> None:
+        await self._engines.aclose()
+
+    # Adding, deleting, getting
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add documents, or replace those that have the same id; returns the ids."""
+        texts = list(texts)
+        vectors = self._embedding.embed_documents(texts) if texts else []
+        return self._engines.run(self._adder(texts, vectors, metadatas, ids))
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        texts = list(texts)
+        vectors = await self._embedding.aembed_documents(texts) if texts else []
+        return await self._engines.arun(self._adder(texts, vectors, metadatas, ids))
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents by id; those that are not there are no error. Without ids, delete nothing."""
+        return self._engines.run(self._with(lambda c, d: statements.delete(c, d, ids or []), True))
+
+    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
+        return await self._engines.arun(self._with(lambda c, d: statements.delete(c, d, ids or []), True))
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        return self._engines.run(self._with(lambda c, d: statements.get(c, d, ids), []))
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        return await self._engines.arun(self._with(lambda c, d: statements.get(c, d, ids), []))
+
+    # Searching. kwargs are filter, probes and shortlist.
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return self.similarity_search_by_vector(self._embedding.embed_query(query), k, **kwargs)
+
+    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return await self.asimilarity_search_by_vector(await self._embedding.aembed_query(query), k, **kwargs)
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[Document]:
+        return [found.document for found in self._search(embedding, k, **kwargs)]
+
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[Document]:
+        return [found.document for found in await self._asearch(embedding, k, **kwargs)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Documents in the order of the index, each with its exact distance to the query."""
+        return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        vector = await self._embedding.aembed_query(query)
+        return await self.asimilarity_search_with_score_by_vector(vector, k, **kwargs)
+
+    def similarity_search_with_score_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return [(found.document, found.distance) for found in self._search(embedding, k, **kwargs)]
+
+    async def asimilarity_search_with_score_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return [(found.document, found.distance) for found in await self._asearch(embedding, k, **kwargs)]
+
+    def max_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+    ) -> list[Document]:
+        vector = self._embedding.embed_query(query)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
+
+    async def amax_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+    ) -> list[Document]:
+        vector = await self._embedding.aembed_query(query)
+        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[Document]:
+        found = self._search(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
+        return _diverse(embedding, found, k, lambda_mult)
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[Document]:
+        found = await self._asearch(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
+        return _diverse(embedding, found, k, lambda_mult)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return {
+            "cosine": self._cosine_relevance_score_fn,
+            "l2": self._euclidean_relevance_score_fn,
+            "ip": self._max_inner_product_relevance_score_fn,
+        }[self._distance]
+
+    # Making
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        connection: Connectable | None = None,
+        **kwargs: Any,
+    ) -> FOHVectorStore:
+        """A store with these texts; takes the arguments of the class."""
+        store = cls(embedding, _required(connection), **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        connection: Connectable | None = None,
+        **kwargs: Any,
+    ) -> FOHVectorStore:
+        store = cls(embedding, _required(connection), **kwargs)
+        await store.aadd_texts(texts, metadatas, ids=ids)
+        return store
+
+    # What runs on a connection
+
+    def _documents(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+        if self._found is not None:
+            return self._found
+        found = self._source.find(connection, dimensions)
+        # What this transaction makes may be rolled back; what it found was there before.
+        if dimensions is None:
+            self._found = found
+        return found
+
+    def _with(
+        self, function: Callable[[sa.Connection, Documents], T], otherwise: T
+    ) -> Callable[[sa.Connection], T]:
+        def run(connection: sa.Connection) -> T:
+            documents = self._documents(connection, None)
+            return otherwise if documents is None else function(connection, documents)
+
+        return run
+
+    def _adder(
+        self,
+        texts: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        metadatas: Sequence[Mapping[str, Any]] | None,
+        ids: Sequence[str | None] | None,
+    ) -> Callable[[sa.Connection], list[str]]:
+        metadatas = [{} for _ in texts] if metadatas is None else metadatas
+        given = [None for _ in texts] if ids is None else ids
+        for name, values in (("metadatas", metadatas), ("ids", given)):
+            if len(values) != len(texts):
+                raise InputError(f"{len(texts)} texts and {len(values)} {name}: give one for each")
+
+        def run(connection: sa.Connection) -> list[str]:
+            if not texts:
+                return []
+            documents = self._documents(connection, None) or self._documents(connection, len(vectors[0]))
+            assert documents is not None
+            own = documents.labels is not None
+            rows = []
+            for text, vector, metadata, identifier in zip(texts, vectors, metadatas, given, strict=True):
+                row = {documents.content.name: text, documents.embedding.name: vector}
+                row.update(documents.metadata_values(metadata))
+                if documents.labels is not None:
+                    row[documents.labels.name] = self._labels_of(metadata)
+                if identifier is not None or own:
+                    row[documents.key.name] = documents.key_of(identifier or str(uuid.uuid4()))
+                rows.append(row)
+            return statements.add(connection, documents, rows)
+
+        return run
+
+    def _labels_of(self, metadata: Mapping[str, Any]) -> list[str]:
+        labels: list[str] = []
+        for key in self._labels:
+            value = metadata.get(key)
+            if isinstance(value, (list, tuple, set)):
+                labels.extend(map(str, value))
+            elif value is not None:
+                labels.append(str(value))
+        return labels
+
+    def _search(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
+        return self._engines.run(self._searcher(vector, k, **kwargs))
+
+    async def _asearch(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
+        return await self._engines.arun(self._searcher(vector, k, **kwargs))
+
+    def _searcher(
+        self,
+        vector: Sequence[float],
+        k: int,
+        *,
+        filter: Filter = None,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        with_vectors: bool = False,
+        **ignored: Any,
+    ) -> Callable[[sa.Connection], list[Found]]:
+        def search(connection: sa.Connection, documents: Documents) -> list[Found]:
+            return statements.search(
+                connection,
+                documents,
+                vector,
+                distance=self._distance,
+                filter=filter,
+                with_vectors=with_vectors,
+                k=k,
+                probes=probes,
+                shortlist=shortlist,
+            )
+
+        # No table yet is an empty store.
+        return self._with(search, [])
+
+
+def _diverse(vector: Sequence[float], found: list[Found], k: int, lambda_mult: float) -> list[Document]:
+    if not found:
+        return []
+    chosen = maximal_marginal_relevance(
+        np.asarray(vector), [each.vector for each in found], lambda_mult=lambda_mult, k=k
+    )
+    return [found[position].document for position in chosen]
+
+
+def _required(connection: Connectable | None) -> Connectable:
+    if connection is None:
+        raise InputError("a store needs the argument connection: a connection string or an engine")
+    return connection

@@ -1,0 +1,186 @@
+"""Where documents are: a table of the store's own, or one that the application has."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from pgvector.sqlalchemy import Vector
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+from foh_pg.errors import InputError, SchemaError
+from foh_pg.sqlalchemy import FOHIndex
+from foh_pg.sqlalchemy.definition import qualified, quoted
+
+PLACE = sa.text("""
+SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
+        JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector') AS vector,
+       pg_catalog.to_regclass(:relation) IS NOT NULL AS has_table,
+       EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'foh') AS installed,
+       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+               WHERE n.nspname = 'foh' AND p.proname = :search) AS has_index
+""")
+# Two processes may need the table at the same time; a table that is there is no error, its index would be.
+LOCK = sa.text(
+    "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.langchain ' || :name, 0))"
+)
+
+
+class VectorIn(Vector):
+    """pgvector's type by its full name: its schema need not be in the search_path."""
+
+    cache_ok = True
+
+    def __init__(self, dim: int | None = None, schema: str | None = None) -> None:
+        super().__init__(dim)
+        self.schema = schema
+
+    def get_col_spec(self, **kw: Any) -> str:
+        name = "vector" if self.dim is None else f"vector({self.dim:d})"
+        return f"{quoted(self.schema)}.{name}" if self.schema else name
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A table as the store uses it."""
+
+    index: FOHIndex
+    key: sa.Column[Any]
+    content: sa.Column[Any]
+    embedding: sa.Column[Any]
+    # One JSONB column, or columns of their own.
+    metadata: sa.Column[Any] | Mapping[str, sa.Column[Any]]
+    labels: sa.Column[Any] | None
+    vector_schema: str
+
+    @property
+    def table(self) -> sa.Table:
+        return self.index.table
+
+    def key_of(self, identifier: str) -> Any:
+        """The key for an identifier of LangChain's, which is text."""
+        try:
+            python_type = self.key.type.python_type
+        except NotImplementedError:
+            python_type = str
+        if python_type not in (int, uuid.UUID):
+            return identifier
+        try:
+            return python_type(identifier)
+        except ValueError as error:
+            raise InputError(
+                f"{identifier!r} is no key of {self.table.key!r}, which are {self.key.type}"
+            ) from error
+
+    def metadata_values(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(self.metadata, sa.Column):
+            return {self.metadata.name: dict(metadata)}
+        unknown = sorted(set(metadata) - set(self.metadata))
+        if unknown:
+            raise InputError(
+                f"metadata {', '.join(map(repr, unknown))}: "
+                f"{self.table.key!r} keeps {', '.join(self.metadata) or 'none'}"
+            )
+        return dict(metadata)
+
+    def metadata_of(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        if isinstance(self.metadata, sa.Column):
+            return dict(row[self.metadata] or {})
+        return {name: row[column] for name, column in self.metadata.items()}
+
+    def metadata_columns(self) -> list[sa.Column[Any]]:
+        return [self.metadata] if isinstance(self.metadata, sa.Column) else list(self.metadata.values())
+
+
+class Source(Protocol):
+    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+        """The table; None where it is not there yet and `dimensions` does not say how to make it."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A table that the store makes when it first needs it."""
+
+    name: str
+    index: str
+    schema: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+        place = _place(connection, self.name, self.schema, self.index)
+        if place.has_table and place.has_index:
+            return self._documents(place.vector, None)
+        if dimensions is None:
+            return None
+        documents = self._documents(place.vector, dimensions)
+        connection.execute(LOCK, {"name": self.index})
+        if not _place(connection, self.name, self.schema, self.index).has_table:
+            documents.table.metadata.create_all(connection)
+        elif not _place(connection, self.name, self.schema, self.index).has_index:
+            connection.execute(documents.index.definition.create())
+        return documents
+
+    def _documents(self, vector: str, dimensions: int | None) -> Documents:
+        index = FOHIndex(self.index, "embedding", labels="labels", **self.options)
+        table = sa.Table(
+            self.name,
+            sa.MetaData(),
+            sa.Column("id", sa.Text, primary_key=True),
+            sa.Column("content", sa.Text, nullable=False),
+            sa.Column("metadata", JSONB, nullable=False, server_default="{}"),
+            sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
+            sa.Column("embedding", VectorIn(dimensions, vector), nullable=False),
+            index,
+            schema=self.schema,
+        )
+        c = table.c
+        return Documents(index, c.id, c.content, c.embedding, c.metadata, c.labels, vector)
+
+
+@dataclass(frozen=True)
+class ExistingTable:
+    """A table of the application's, with an index on it."""
+
+    name: str
+    index: str
+    content: str
+    embedding: str
+    metadata: str | Sequence[str] = ()
+    schema: str | None = None
+
+    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+        place = _place(connection, self.name, self.schema, self.index)
+        if not place.has_table:
+            raise InputError(f"there is no table {qualified(self.name, self.schema)} in this database")
+        if not place.has_index:
+            raise InputError(
+                f"there is no index {self.index!r} in this database: SELECT foh.create_index('{self.index}', "
+                f"'{qualified(self.name, self.schema)}', '{self.embedding}') makes it"
+            )
+        table = sa.Table(self.name, sa.MetaData(), schema=self.schema, autoload_with=connection)
+        for name in (self.content, self.embedding, *self._metadata_names()):
+            if name not in table.c:
+                raise InputError(f"{table.key!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
+        [key] = table.primary_key
+        metadata: Any = {name: table.c[name] for name in self._metadata_names()}
+        if isinstance(self.metadata, str):
+            metadata = table.c[self.metadata]
+        embedding = table.c[self.embedding]
+        index = FOHIndex(self.index, embedding)
+        return Documents(index, key, table.c[self.content], embedding, metadata, None, place.vector)
+
+    def _metadata_names(self) -> list[str]:
+        return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
+
+
+def _place(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:
+    place = connection.execute(
+        PLACE, {"relation": qualified(name, schema), "search": f"{index}_search"}
+    ).one()
+    if not place.installed:
+        raise SchemaError("schema foh is not installed in this database: run foh-pg migrate once")
+    return place

@@ -1,0 +1,105 @@
+"""What foh.run remembers of an index, and how its quality went over the versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import class_row
+
+RUNS = """
+SELECT * FROM (
+    SELECT r.id, r.kind, r.started_at, r.finished_at, coalesce(r.to_version, r.from_version) AS version,
+           r.rows, r.lists, r.rows_encoded, r.stale, r.phases, r.metrics, r.error
+    FROM foh.run r JOIN foh.index i ON i.id = r.index
+    WHERE i.name = %(name)s AND (r.kind = ANY (%(kinds)s::text[]) OR %(kinds)s::text[] IS NULL)
+    ORDER BY r.id DESC LIMIT %(limit)s) r
+ORDER BY r.id
+"""
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One row of foh.run."""
+
+    id: int
+    kind: str
+    started_at: datetime
+    finished_at: datetime | None
+    version: int
+    rows: int
+    lists: int
+    rows_encoded: int
+    stale: float | None
+    phases: dict[str, float]
+    metrics: dict[str, Any]
+    error: str | None
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.phases.values())
+
+    @property
+    def held_out_map(self) -> float | None:
+        """mAP on held-out rows of the model that was served after this run, as the updater saw it."""
+        found = self.metrics.get("map_present" if self.metrics.get("refused") else "map")
+        return None if found is None else float(found)
+
+
+def read_runs(
+    connection: psycopg.Connection[Any], index: str, limit: int = 200, kinds: list[str] | None = None
+) -> list[PastRun]:
+    """The last runs of an index, the oldest first."""
+    with connection.cursor(row_factory=class_row(PastRun)) as cursor:
+        return cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What is known of one version: by an evaluation, by the updater's look at held-out rows, or both."""
+
+    version: int
+    at: datetime
+    held_out_map: float | None = None
+    evaluated: dict[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"version": self.version, "at": self.at, "map": self.held_out_map, "evaluated": self.evaluated}
+
+
+def quality(runs: list[PastRun]) -> list[Quality]:
+    """Quality by version; of several evaluations of one version the last counts."""
+    found: dict[int, Quality] = {}
+    for run in runs:
+        before = found.get(run.version)
+        if run.kind == "evaluate" and "index" in run.metrics:
+            seen = None if before is None else before.held_out_map
+            found[run.version] = Quality(run.version, run.started_at, seen, run.metrics)
+        elif run.held_out_map is not None:
+            known = None if before is None else before.evaluated
+            found[run.version] = Quality(run.version, run.started_at, run.held_out_map, known)
+    return [found[version] for version in sorted(found)]
+
+
+def sparkline(values: list[float]) -> str:
+    """A line of blocks from the least to the greatest value.
+
+    Examples
+    --------
+    >>> sparkline([0.1, 0.5, 0.9])
+    '▁▅█'
+    >>> sparkline([0.3, 0.3])
+    '▄▄'
+    >>> sparkline([])
+    ''
+    """
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    if high == low:
+        return BLOCKS[3] * len(values)
+    return "".join(BLOCKS[min(7, int((value - low) / (high - low) * 8))] for value in values)

@@ -1,0 +1,96 @@
+"""The whole table read once, and the best rows of it for many queries: what an index is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.codes import hamming
+from foh_pg.updater.description import Index
+from foh_pg.updater.keys import KeyArray
+from foh_pg.updater.model import Model, Vectors
+from foh_pg.updater.run import Run
+from foh_pg.updater.session import Session
+from foh_pg.updater.source import read_page
+
+PAGE_ROWS = 4096
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass
+class Best:
+    """The rows with the smallest values so far, for each query: (queries, kept) each, in order."""
+
+    values: Values
+    keys: KeyArray
+    distances: Values
+
+    @classmethod
+    def none(cls, index: Index, queries: int) -> Best:
+        empty = np.zeros((queries, 0))
+        return cls(empty, np.empty((queries, 0), dtype=index.keys.dtype), empty)
+
+    def offer(self, values: Values, keys: KeyArray, distances: Values, keep: int) -> None:
+        """Take in a page of rows: values and distances are (queries, rows), keys are those of the rows."""
+        joined = np.concatenate([self.values, values], axis=1)
+        order = np.argsort(joined, axis=1, kind="stable")[:, :keep]
+        everyone = np.broadcast_to(keys, values.shape)
+        self.values = np.take_along_axis(joined, order, axis=1)
+        self.keys = np.take_along_axis(np.concatenate([self.keys, everyone], axis=1), order, axis=1)
+        distances = np.concatenate([self.distances, distances], axis=1)
+        self.distances = np.take_along_axis(distances, order, axis=1)
+
+    def first(self, k: int) -> list[KeyArray]:
+        """The best k of each query."""
+        return [row[:k] for row in self.keys]
+
+    def ranked(self, k: int, shortlist: int, weight: float) -> list[KeyArray]:
+        """The best k after a shortlist was ranked with the exact distance, as a search does it."""
+        reach = max(k, shortlist)
+        values = self.values[:, :reach]
+        if shortlist:
+            values = values + weight * self.distances[:, :reach]
+        order = np.argsort(values, axis=1, kind="stable")[:, :k]
+        return list(np.take_along_axis(self.keys[:, :reach], order, axis=1))
+
+
+def scan(
+    session: Session, run: Run, index: Index, queries: Vectors, plain: Model, keep: int, total: int
+) -> tuple[Best, Best, int]:
+    """The nearest rows by the exact distance and by the codes of a model, and how many rows there are.
+
+    Rows at one Hamming distance are put in a random order, the same in every evaluation.
+    """
+    exact, coded = Best.none(index, len(queries)), Best.none(index, len(queries))
+    codes, drawn = plain.encode(queries), np.random.default_rng(int(index.options["seed"]))
+    after, more, seen = None, True, 0
+    while more:
+        rows, after, more = read_page(session, index, after, PAGE_ROWS)
+        seen += len(rows)
+        run.step(seen, total)
+        if not len(rows):
+            continue
+        distances = exact_distances(index, queries, rows.vectors)
+        bits = hamming(codes, plain.encode(rows.vectors)).astype(np.float64)
+        exact.offer(distances, rows.keys, distances, keep)
+        # Less than one bit apart: it orders rows at one distance and nothing else.
+        coded.offer((bits + 0.5 * drawn.random(len(rows))) / index.bits, rows.keys, distances, keep)
+    return exact, coded, seen
+
+
+def exact_distances(index: Index, queries: Vectors, rows: Vectors) -> Values:
+    """What pgvector's operator gives for the distance of the index."""
+    left, right = queries.astype(np.float64), rows.astype(np.float64)
+    products: Any = left @ right.T
+    if index.distance == "ip":
+        return np.asarray(-products)
+    squares = (left**2).sum(axis=1)[:, None], (right**2).sum(axis=1)[None]
+    if index.distance == "l2":
+        return np.asarray(np.sqrt(np.maximum(squares[0] + squares[1] - 2 * products, 0)))
+    lengths = np.sqrt(squares[0] * squares[1])
+    # Nothing is near the origin: a search counts such rows as the farthest.
+    return np.where(lengths > 0, 1 - products / np.where(lengths > 0, lengths, 1), 2.0)

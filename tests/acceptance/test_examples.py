@@ -1,0 +1,158 @@
+"""Every page with code in `docs/` does what it says: its blocks are run, in order, as a reader would.
+
+`sql`, `python` and `sh` blocks run in a new database that has pgvector and nothing of ours, as its owner.
+A `text` block right after one holds what it prints. `file=NAME` after the language writes the block to a file;
+`norun` leaves it alone, as are all other languages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from tests.postgres import Database, Server, install_pgvector
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGES = [
+    "sqlalchemy.md",
+    "alembic.md",
+    "langchain.md",
+    "psycopg.md",
+    "django.md",
+    "sql-migrations.md",
+    *sorted(f"examples/{page.name}" for page in (DOCS / "examples").glob("*.md")),
+]
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = {"django.md": "django", "langchain.md": "langchain_core"}
+
+
+class Block(NamedTuple):
+    language: str
+    info: str
+    code: str
+    expected: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    found = list(FENCE.finditer(page.read_text()))
+    made = []
+    for position, match in enumerate(found):
+        following = found[position + 1] if position + 1 < len(found) else None
+        expected = following.group(3) if following is not None and following.group(1) == "text" else None
+        made.append(Block(match.group(1), match.group(2).strip(), match.group(3), expected))
+    return made
+
+
+class Reader:
+    """Somebody who types what a page says."""
+
+    def __init__(self, database: Database, folder: Path, environment: dict[str, str]) -> None:
+        self.database = database
+        self.folder = folder
+        self.environment = environment
+        self.names: dict[str, Any] = {"__name__": "docs"}
+
+    def follow(self, block: Block) -> None:
+        if file := re.search(r"file=(\S+)", block.info):
+            path = self.folder / file.group(1)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.code)
+            return
+        run = {"sql": self.sql, "python": self.python, "sh": self.sh}.get(block.language)
+        if run is None or "norun" in block.info:
+            return
+        printed = run(block.code)
+        if block.expected is not None:
+            assert normal(printed) == normal(block.expected), block.code
+
+    def sql(self, code: str) -> str:
+        with psycopg.connect(autocommit=True) as connection:
+            cursor = connection.execute(code.encode())
+            while cursor.nextset():
+                pass
+            if cursor.description is None:
+                return ""
+            names = " | ".join(column.name for column in cursor.description)
+            return "\n".join([names, *(" | ".join(map(shown, row)) for row in cursor)])
+
+    def python(self, code: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "docs", "exec", dont_inherit=True), self.names)
+        return printed.getvalue()
+
+    def sh(self, code: str) -> str:
+        if "psql" in code and shutil.which("psql", path=self.environment["PATH"]) is None:
+            pytest.skip("this server brings no psql")
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", code],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return "" if value is None else str(value)
+
+
+def normal(printed: str) -> list[list[str]]:
+    """Lines as cells: psql's padding, its ruler and its count of rows are looks."""
+    lines = [
+        line for line in printed.strip().splitlines() if not re.fullmatch(r"[-+\s]+|\(\d+ rows?\)", line)
+    ]
+    return [[cell.strip() for cell in line.split("|")] for line in lines]
+
+
+@pytest.fixture
+def reader(
+    server: Server,
+    new_database: Callable[..., Database],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Reader]:
+    database = new_database()
+    superuser = database.connect(None)
+    install_pgvector(superuser)
+    roles = "SELECT rolname FROM pg_roles"
+    before = {name for (name,) in superuser.execute(roles)}
+    path = [str(Path(sys.executable).parent), str(server.bin) if server.bin else "", os.environ["PATH"]]
+    environment = {
+        **database.environment("installer"),
+        "PGOPTIONS": "-c search_path=public,extensions",
+        "PATH": os.pathsep.join(filter(None, path)),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(DOCS.parent)]),
+    }
+    for name, value in environment.items():
+        if name.startswith("PG"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    yield Reader(database, tmp_path, environment)
+    made = [name for (name,) in superuser.execute(roles) if name not in before | {"foh_owner"}]
+    for name in made:
+        superuser.execute(f'DROP OWNED BY "{name}"')
+        superuser.execute(f'DROP ROLE "{name}"')
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(reader: Reader, page: str) -> None:
+    if page in NEEDS:
+        pytest.importorskip(NEEDS[page])
+    done = [reader.follow(block) for block in blocks(DOCS / page)]
+    assert done, f"{page} has no code"

@@ -1,0 +1,171 @@
+"""evaluate, status, health and report, as a person or a script calls them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from foh_pg.cli import app
+from foh_pg.updater import update
+from tests.digits import create_index, create_table, insert
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+
+class CommandLine:
+    def __init__(self, database: Database) -> None:
+        self.dsn = database.dsn()
+
+    def __call__(self, *arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, [*arguments, f"--dsn={self.dsn}"])
+        assert result.exit_code == code, result.output
+        return result
+
+
+@pytest.fixture
+def cli(database: Database) -> CommandLine:
+    return CommandLine(database)
+
+
+@pytest.fixture
+def streamed(connection: Connection, database: Database) -> Connection:
+    create_table(connection)
+    create_index(connection, options='{"learn_rows": 300, "held_out": 0.2}')
+    for start in range(0, 1200, 300):
+        insert(connection, range(start, start + 300))
+        update(database.dsn(), "digits")
+    return connection
+
+
+class TestHealth:
+    def test_well(self, streamed: Connection, cli: CommandLine) -> None:
+        assert "none" in cli("health").stdout
+        found = json.loads(cli("health", "digits", "--json").stdout)
+        assert found["healthy"] is True
+        assert found["indexes"][0]["lag_seconds"] == 0
+
+    def test_an_entry_that_waits_too_long(self, streamed: Connection, cli: CommandLine) -> None:
+        insert(streamed, range(1200, 1210))
+        streamed.execute("UPDATE foh.digits_stream SET written_at = now() - interval '1 hour'")
+        cli("health", "--max-lag=4000")
+        result = cli("health", "--max-lag=3000", "--json", code=5)
+        (index,) = json.loads(result.stdout)["indexes"]
+        assert re.search(r"waited 36\d\d s in the stream, more than 3000", index["problems"][0])
+
+    def test_a_run_that_failed_until_one_succeeds(
+        self, streamed: Connection, cli: CommandLine, database: Database
+    ) -> None:
+        insert(streamed, range(1200, 1210))
+        streamed.execute("ALTER TABLE foh.digits_item ADD CONSTRAINT no CHECK (key < 0) NOT VALID")
+        with pytest.raises(psycopg.errors.CheckViolation):
+            update(database.dsn(), "digits")
+        assert "the last run failed" in cli("health", code=5).stdout
+        streamed.execute("ALTER TABLE foh.digits_item DROP CONSTRAINT no")
+        update(database.dsn(), "digits")
+        cli("health")
+
+    def test_not_built_and_unknown(self, connection: Connection, cli: CommandLine) -> None:
+        create_table(connection)
+        insert(connection, range(10))
+        create_index(connection)
+        assert "foh-pg build digits" in cli("health", code=5).stdout
+        assert "no index 'digitz'" in cli("health", "digitz", code=1).stderr
+
+    def test_no_index(self, cli: CommandLine) -> None:
+        assert "no index yet" in cli("health").stderr
+
+
+class TestEvaluate:
+    def test_a_table_and_json(self, streamed: Connection, cli: CommandLine) -> None:
+        result = cli("evaluate", "digits", "--queries=60")
+        assert "random hyperplanes" in result.stdout
+        assert "60 queries on 1200 rows" in result.stderr
+        found = json.loads(cli("evaluate", "digits", "--queries=60", "--json").stdout)
+        assert found["metrics"]["index"]["map100"] > found["metrics"]["random"]["map100"]
+
+    def test_status_shows_the_trend(self, streamed: Connection, cli: CommandLine) -> None:
+        cli("evaluate", "digits", "--queries=60")
+        shown = cli("status", "digits").stdout
+        assert re.search(r"as the updater saw it: 0\.\d+ [▁▂▃▄▅▆▇█]+ 0\.\d+ \(versions 2 to 5\)", shown)
+        assert re.search(r"by foh-pg evaluate: 0\.\d+ ▄ 0\.\d+ \(versions 5 to 5\)", shown)
+        points = json.loads(cli("status", "digits", "--json").stdout)[0]["quality"]
+        assert [point["version"] for point in points] == [2, 3, 4, 5]
+        assert points[-1]["evaluated"]["queries"] == 60
+
+    def test_status_without_any(self, connection: Connection, cli: CommandLine) -> None:
+        create_table(connection)
+        create_index(connection)
+        assert "run foh-pg evaluate digits" in cli("status", "digits").stderr
+
+
+class Page(HTMLParser):
+    """Gathers what a page asks a browser to load, its headings, and whether its tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+
+class TestReport:
+    def test_a_page_that_loads_nothing(self, streamed: Connection, cli: CommandLine, tmp_path: Path) -> None:
+        cli("evaluate", "digits", "--queries=60")
+        path = tmp_path / "report.html"
+        assert str(path) in cli("report", "digits", "-o", str(path)).stderr
+        text = path.read_text(encoding="utf-8")
+        page = Page(text)
+        assert page.loads == []
+        assert "url(" not in text
+        assert "@import" not in text
+        assert page.counts["svg"] == 9
+        assert "script" not in page.counts
+        assert page.counts["circle"] >= 3 + 4
+
+    def test_before_any_run(self, connection: Connection, cli: CommandLine) -> None:
+        create_table(connection)
+        create_index(connection)
+        page = Page(cli("report", "digits", "-o", "-").stdout)
+        assert "svg" not in page.counts
+        assert page.counts["section"] == 9
+
+    def test_names_cannot_break_out_of_the_page(
+        self, connection: Connection, cli: CommandLine, database: Database
+    ) -> None:
+        connection.execute(
+            'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "l<i>" text)'
+        )
+        connection.execute("""SELECT foh.create_index('<script>"&', '"<b>"', 'embedding', 'l<i>')""")
+        connection.execute("""INSERT INTO "<b>" VALUES (1, '[1,2]', '<script>alert(1)</script>')""")
+        update(database.dsn(), '<script>"&')
+        page = Page(cli("report", '<script>"&', "-o", "-").stdout)
+        assert not {"script", "b", "i"} & set(page.counts)
+
+    def test_errors(self, connection: Connection, cli: CommandLine) -> None:
+        assert "no index 'x'" in cli("report", "x", "-o", "-", code=1).stderr
+        create_table(connection)
+        create_index(connection)
+        assert "cannot write" in cli("report", "digits", "-o", "/nowhere/report.html", code=1).stderr

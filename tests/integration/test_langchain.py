@@ -1,0 +1,297 @@
+"""The LangChain store: LangChain's own suite, and what that suite does not ask."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from foh_pg.errors import InputError, SchemaError
+from foh_pg.langchain import FOHVectorStore
+from tests.engines import url
+from tests.postgres import Database, Server
+
+EMBEDDINGS = DeterministicFakeEmbedding(size=6)
+
+
+@pytest.fixture(scope="module")
+def shared(server: Server) -> Iterator[Database]:
+    """One database for all tests of LangChain's; each empties the table."""
+    database = server.create_database(template=server.template)
+    yield database
+    database.drop()
+
+
+class TestStandard(VectorStoreIntegrationTests):
+    @pytest.fixture
+    async def vectorstore(self, shared: Database) -> AsyncIterator[FOHVectorStore]:  # type: ignore[override]
+        store = FOHVectorStore(self.get_embeddings(), shared.dsn())
+        yield store
+        await store.aclose()
+        with shared.connect() as connection:
+            connection.execute("SELECT foh.drop_index('langchain_documents', true)")
+            connection.execute("DROP TABLE IF EXISTS langchain_documents")
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[FOHVectorStore]:
+    store = FOHVectorStore(
+        EMBEDDINGS, url(database), table="docs", labels=["topic", "tags"], bits=32, probes=3
+    )
+    yield store
+    store.close()
+
+
+def documents(count: int = 12) -> list[Document]:
+    return [
+        Document(
+            f"text {i}",
+            id=f"d{i}",
+            metadata={"n": i, "topic": "even" if i % 2 == 0 else "odd", "tags": [f"t{i % 3}"], "maybe": None}
+            if i
+            else {"n": 0},
+        )
+        for i in range(count)
+    ]
+
+
+def ids(found: list[Document]) -> set[str | None]:
+    return {document.id for document in found}
+
+
+class TestOwnTable:
+    def test_is_made_on_demand_with_its_index(self, store: FOHVectorStore, database: Database) -> None:
+        assert store.similarity_search("nothing yet") == []
+        assert database.connect().execute("SELECT to_regclass('docs')").fetchone() == (None,)
+        store.add_documents(documents(3))
+        rows = database.connect().execute("SELECT id, labels FROM docs ORDER BY id").fetchall()
+        assert rows == [("d0", []), ("d1", ["odd", "t1"]), ("d2", ["even", "t2"])]
+        index = "SELECT name, bits, labels, options ->> 'probes' FROM foh.index"
+        assert database.connect().execute(index).fetchall() == [("docs", 32, "labels", "3")]
+
+    def test_another_store_finds_it(self, store: FOHVectorStore, database: Database) -> None:
+        store.add_documents(documents(3))
+        other = FOHVectorStore(EMBEDDINGS, database.dsn(), table="docs")
+        assert [document.id for document in other.similarity_search("text 1", k=1)] == ["d1"]
+        other.close()
+
+    def test_scores_are_exact_distances(self, store: FOHVectorStore) -> None:
+        store.add_documents(documents())
+        found = store.similarity_search_with_score("text 5", k=12)
+        assert found[0][0].id == "d5"
+        assert found[0][1] == pytest.approx(0, abs=1e-6)
+        assert len(found) == 12
+        relevant = store.similarity_search_with_relevance_scores("text 5", k=1)
+        assert relevant[0][1] == pytest.approx(1, abs=1e-6)
+
+    @pytest.mark.parametrize("distance", ["l2", "ip"])
+    def test_other_distances(self, database: Database, distance: str) -> None:
+        store = FOHVectorStore(EMBEDDINGS, url(database), table="docs", distance=distance)
+        store.add_documents(documents())
+        vector = EMBEDDINGS.embed_query("text 5")
+        [(_, score)] = store.similarity_search_with_score("text 5", k=1, filter={"n": 5})
+        assert score == pytest.approx(0 if distance == "l2" else -sum(x * x for x in vector), abs=1e-4)
+        store.close()
+
+    def test_by_vector_and_mmr(self, store: FOHVectorStore) -> None:
+        store.add_documents([*documents(), Document("text 5", id="again")])
+        vector = EMBEDDINGS.embed_query("text 5")
+        assert ids(store.similarity_search_by_vector(vector, k=2)) == {"d5", "again"}
+        diverse = store.max_marginal_relevance_search("text 5", k=2, fetch_k=13, lambda_mult=0.1)
+        assert len(diverse) == 2
+        assert ids(diverse) != {"d5", "again"}
+        assert store.max_marginal_relevance_search("text 5", k=1, filter={"n": {"$lt": 0}}) == []
+
+    def test_retriever_and_from_texts(self, database: Database) -> None:
+        store = FOHVectorStore.from_texts(
+            ["a", "b"],
+            EMBEDDINGS,
+            [{"n": 1}, {"n": 2}],
+            ids=["x", "y"],
+            connection=url(database),
+            table="docs",
+        )
+        retriever = store.as_retriever(search_kwargs={"k": 1, "filter": {"n": 2}})
+        assert [document.id for document in retriever.invoke("a")] == ["y"]
+        store.close()
+
+    def test_get_and_delete_keep_the_order_and_the_rest(self, store: FOHVectorStore) -> None:
+        store.add_documents(documents(4))
+        assert [document.id for document in store.get_by_ids(["d3", "none", "d1"])] == ["d3", "d1"]
+        store.delete(["d1"])
+        store.delete()
+        assert ids(store.similarity_search("text 1", k=10)) == {"d0", "d2", "d3"}
+
+    def test_two_stores_at_once(self, database: Database) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        def add(i: int) -> list[str]:
+            store = FOHVectorStore(EMBEDDINGS, url(database), table="docs")
+            try:
+                return store.add_documents([Document(f"text {i}", id=f"d{i}")])
+            finally:
+                store.close()
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(each[0] for each in pool.map(add, range(4))) == ["d0", "d1", "d2", "d3"]
+
+
+FILTERS: dict[str, tuple[Any, set[int]]] = {
+    "equal": ({"n": 3}, {3}),
+    "text": ({"topic": "odd"}, {1, 3, 5}),
+    "list": ({"tags": ["t1"]}, {1, 4}),
+    "null": ({"maybe": None}, {1, 2, 3, 4, 5}),
+    "and": ({"topic": "odd", "n": {"$gt": 1, "$lte": 5}}, {3, 5}),
+    "ne": ({"topic": {"$ne": "odd"}}, {0, 2, 4}),
+    "between": ({"n": {"$between": [2, 4]}}, {2, 3, 4}),
+    "in": ({"n": {"$in": [0, 5, 99]}}, {0, 5}),
+    "nin": ({"topic": {"$nin": ["odd"]}}, {0, 2, 4}),
+    "in nothing": ({"n": {"$in": []}}, set()),
+    "contains": ({"tags": {"$contains": "t2"}}, {2, 5}),
+    "exists": ({"topic": {"$exists": False}}, {0}),
+    "like": ({"topic": {"$like": "od%"}}, {1, 3, 5}),
+    "or": ({"$or": [{"n": 1}, {"$and": [{"n": {"$gte": 4}}, {"topic": "even"}]}]}, {1, 4}),
+    "not": ({"$not": {"topic": "odd"}}, {0, 2, 4}),
+    "types are not mixed": ({"n": {"$gt": "a"}}, set()),
+    "quotes": ({"to'pic": "o'dd"}, set()),
+    "function": (lambda c: c.metadata["n"].as_integer() < 2, {0, 1}),
+    "empty": ({}, {0, 1, 2, 3, 4, 5}),
+}
+
+
+@pytest.fixture(scope="module")
+def filled(server: Server) -> Iterator[FOHVectorStore]:
+    database = server.create_database(template=server.template)
+    store = FOHVectorStore(EMBEDDINGS, url(database), table="docs")
+    store.add_documents(documents(6))
+    yield store
+    store.close()
+    database.drop()
+
+
+class TestFilter:
+    @pytest.mark.parametrize("name", FILTERS)
+    def test_filter(self, filled: FOHVectorStore, name: str) -> None:
+        filter, expected = FILTERS[name]
+        found = filled.similarity_search("text 0", k=10, filter=filter)
+        assert {document.metadata["n"] for document in found} == expected
+
+    @pytest.mark.parametrize(
+        ("filter", "message"),
+        [
+            ({"n": {"$near": 3}}, r"unknown operator '\$near' on 'n'"),
+            ({"$xor": []}, r"\$xor stands"),
+            (7, "got 7"),
+        ],
+    )
+    def test_errors(self, filled: FOHVectorStore, filter: Any, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            filled.similarity_search("x", filter=filter)
+
+
+class TestExisting:
+    @pytest.fixture
+    def store(self, database: Database) -> Iterator[FOHVectorStore]:
+        owner = database.connect()
+        owner.execute(
+            """CREATE TABLE wares (no bigint PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY,
+               descr text NOT NULL, price numeric, color text, vec extensions.vector(6))"""
+        )
+        owner.execute("SELECT foh.create_index('wares_idx', 'wares', 'vec', labels => 'color', bits => 32)")
+        store = FOHVectorStore.from_existing(
+            EMBEDDINGS,
+            url(database),
+            table="wares",
+            index="wares_idx",
+            content="descr",
+            embedding_column="vec",
+            metadata=["price", "color"],
+        )
+        yield store
+        store.close()
+
+    def test_keys_metadata_and_filters(self, store: FOHVectorStore, database: Database) -> None:
+        given = store.add_texts(["soap", "lamp", "desk"], [{"price": i, "color": "red"} for i in range(3)])
+        assert given == ["1", "2", "3"]
+        assert store.add_texts(["sofa"], [{"price": 9, "color": "blue"}], ids=["70"]) == ["70"]
+        [found] = store.similarity_search("sofa", k=1)
+        assert (found.id, found.page_content, found.metadata) == ("70", "sofa", {"price": 9, "color": "blue"})
+        found = store.similarity_search("sofa", k=9, filter={"price": {"$gte": 1}, "color": "red"})
+        assert ids(found) == {"2", "3"}
+        assert [document.page_content for document in store.get_by_ids(["3", "1"])] == ["desk", "soap"]
+        store.delete(["1", "2", "3"])
+        rows = database.connect().execute("SELECT no, descr, price, color FROM wares").fetchall()
+        assert rows == [(70, "sofa", 9, "blue")]
+
+    def test_errors(self, store: FOHVectorStore, database: Database) -> None:
+        with pytest.raises(InputError, match=r"metadata 'size': 'wares' keeps price, color"):
+            store.add_texts(["x"], [{"size": 3}])
+        with pytest.raises(InputError, match="keeps no metadata 'size'"):
+            store.similarity_search("x", filter={"size": 3})
+        with pytest.raises(InputError, match="'abc' is no key of 'wares'"):
+            store.get_by_ids(["abc"])
+        arguments: dict[str, Any] = {"table": "wares", "index": "wares_idx", "content": "descr"}
+        for change, message in (
+            ({"table": "nothing"}, 'no table "nothing"'),
+            ({"index": "nothing"}, r"no index 'nothing'.*foh\.create_index"),
+            ({"content": "nothing"}, "no column 'nothing'; it has no, descr"),
+        ):
+            other = FOHVectorStore.from_existing(EMBEDDINGS, url(database), **{**arguments, **change})
+            with pytest.raises(InputError, match=message):
+                other.similarity_search("x")
+            other.close()
+
+
+class TestConnections:
+    def test_engines(self, database: Database) -> None:
+        engine = sa.create_engine(url(database))
+        store = FOHVectorStore(EMBEDDINGS, engine, table="docs")
+        store.add_documents(documents(2))
+        store.close()
+        with engine.connect() as connection:
+            assert connection.scalar(sa.text("SELECT count(*) FROM docs")) == 2
+        engine.dispose()
+
+    async def test_async_engine(self, database: Database) -> None:
+        engine = create_async_engine(url(database))
+        store = FOHVectorStore(EMBEDDINGS, engine, table="docs")
+        assert await store.aadd_documents(documents(4)) == ["d0", "d1", "d2", "d3"]
+        found = await store.asimilarity_search_with_score("text 2", k=1, filter={"topic": "even"})
+        assert (found[0][0].id, found[0][1]) == ("d2", pytest.approx(0, abs=1e-6))
+        assert len(await store.amax_marginal_relevance_search("text 2", k=2)) == 2
+        with pytest.raises(InputError, match="AsyncEngine: call the async methods"):
+            store.similarity_search("text 2")
+        await store.aclose()
+        await engine.dispose()
+
+    async def test_async_on_an_engine_without_a_loop(self, database: Database) -> None:
+        engine = sa.create_engine(url(database))
+        store = await FOHVectorStore.afrom_texts(
+            ["a"], EMBEDDINGS, ids=["x"], connection=engine, table="docs"
+        )
+        assert [document.id for document in await store.asimilarity_search("a")] == ["x"]
+        engine.dispose()
+
+    def test_mistakes(self, new_database: Any, database: Database) -> None:
+        with pytest.raises(InputError, match="needs the argument connection"):
+            FOHVectorStore.from_texts(["a"], EMBEDDINGS)
+        with pytest.raises(InputError, match="'cos', it must be"):
+            FOHVectorStore(EMBEDDINGS, "", distance="cos")
+        store = FOHVectorStore(EMBEDDINGS, url(database))
+        with pytest.raises(InputError, match="2 texts and 1 ids"):
+            store.add_texts(["a", "b"], ids=["x"])
+        assert store.add_texts([]) == []
+        store.close()
+        store = FOHVectorStore(EMBEDDINGS, url(new_database()))
+        with pytest.raises(SchemaError, match="run foh-pg migrate"):
+            store.similarity_search("a")
+        store.close()
+
+    def test_embeddings(self, store: FOHVectorStore) -> None:
+        assert isinstance(store.embeddings, Embeddings)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.errors import InputError
+from foh_pg.updater import build, evaluate, update
+from foh_pg.updater.history import quality, read_runs
+from tests.digits import create_index, create_table, digits, insert, vector
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def built(connection: Connection) -> Connection:
+    create_table(connection)
+    insert(connection, range(1400))
+    create_index(connection, options='{"held_out": 0.2, "learn_rows": 200}')
+    build(connection, "digits")
+    return connection
+
+
+def test_learned_codes_beat_random_ones(built: Connection) -> None:
+    run = evaluate(built, "digits", queries=150)
+    found, exact, random = (run.metrics[way] for way in ("index", "exact", "random"))
+    assert run.metrics["queries"] == 150
+    assert run.metrics["table"] == 1400
+    assert found["p10"] > 0.9
+    assert found["map100"] > random["map100"] + 0.03
+    assert found["p100"] > exact["p100"]
+    assert all(0 <= value <= 1 for way in (found, exact, random) for value in way.values())
+
+
+def test_exact_is_what_pgvector_finds(built: Connection) -> None:
+    run = evaluate(built, "digits", queries=10_000)
+    held = "SELECT id FROM digit WHERE ('x' || left(md5(id::text), 8))::bit(32)::bigint < 0.2 * 4294967296"
+    asking = [row[0] for row in built.execute(held)]
+    assert run.metrics["queries"] == len(asking)
+    data, target = digits()
+    hits = 0
+    for i in asking:
+        found = built.execute(
+            "SELECT id FROM digit WHERE id <> %s"
+            " ORDER BY embedding OPERATOR(extensions.<=>) %s::extensions.vector LIMIT 10",
+            [i, vector(data[i])],
+        )
+        hits += sum(target[row[0]] == target[i] for row in found)
+    assert run.metrics["exact"]["p10"] == pytest.approx(hits / 10 / len(asking), abs=2e-5)
+
+
+def test_what_the_search_gives_without_the_query_itself(built: Connection) -> None:
+    run = evaluate(built, "digits", queries=10_000)
+    held = "SELECT id FROM digit WHERE ('x' || left(md5(id::text), 8))::bit(32)::bigint < 0.2 * 4294967296"
+    data, target = digits()
+    shares = []
+    for (i,) in built.execute(held).fetchall():
+        found = built.execute(
+            "SELECT id FROM foh.digits_search(%s::extensions.vector, 11)", [vector(data[i])]
+        ).fetchall()
+        others = [row[0] for row in found if row[0] != i][:10]
+        shares.append(sum(target[key] == target[i] for key in others) / 10)
+    assert run.metrics["index"]["p10"] == pytest.approx(sum(shares) / len(shares), abs=2e-5)
+
+
+def test_is_kept_with_the_run_and_the_version(built: Connection) -> None:
+    run = evaluate(built, "digits", queries=50)
+    kept = built.execute("SELECT kind, to_version, metrics, error FROM foh.run ORDER BY id DESC").fetchone()
+    assert kept is not None
+    assert (kept[0], kept[1], kept[3]) == ("evaluate", 2, None)
+    assert kept[2]["index"] == run.metrics["index"]
+    model = built.execute("SELECT metrics FROM foh.model WHERE version = 2").fetchone()
+    assert model is not None
+    assert model[0]["evaluated"]["index"] == run.metrics["index"]
+
+
+def test_quality_over_versions(built: Connection, database: Database) -> None:
+    evaluate(built, "digits", queries=50)
+    insert(built, range(1400, 1650))
+    update(database.dsn(), "digits")
+    evaluate(built, "digits", queries=50)
+    points = quality(read_runs(built, "digits"))
+    assert [point.version for point in points] == [2, 3]
+    assert all(point.evaluated is not None and point.held_out_map is not None for point in points)
+
+
+def test_rows_in_the_stream_are_found_too(connection: Connection) -> None:
+    create_table(connection)
+    create_index(connection, options='{"held_out": 0.2, "exact_rows": 0}')
+    insert(connection, range(500))
+    run = evaluate(connection, "digits")
+    assert run.metrics["table"] == 500
+    assert run.metrics["index"]["p10"] > 0.5
+
+
+@pytest.mark.parametrize("key", ["text", "uuid", "bigint", "varchar"])
+def test_keys_of_each_kind(connection: Connection, key: str) -> None:
+    create_table(connection)
+    insert(connection, range(600))
+    if key != "bigint":
+        form = "lpad(to_hex(id), 32, '0')::uuid" if key == "uuid" else f"('row ' || id)::{key}"
+        connection.execute(f"ALTER TABLE digit ALTER COLUMN id TYPE {key} USING {form}")
+    create_index(connection, options='{"held_out": 0.3}')
+    build(connection, "digits")
+    run = evaluate(connection, "digits")
+    assert run.metrics["queries"] > 100
+    assert run.metrics["exact"]["p10"] > 0.85
+    assert run.metrics["index"]["p10"] > 0.85
+    assert run.metrics["random"]["p10"] > 0.3
+
+
+@pytest.mark.parametrize("distance", ["l2", "ip"])
+def test_other_distances(connection: Connection, distance: str) -> None:
+    create_table(connection)
+    insert(connection, range(800))
+    create_index(connection, distance=distance, options='{"held_out": 0.3}')
+    build(connection, "digits")
+    run = evaluate(connection, "digits")
+    assert run.metrics["index"]["p10"] > 0.7
+    assert run.metrics["exact"]["p10"] > 0.5
+
+
+def test_refusals(connection: Connection) -> None:
+    create_table(connection)
+    create_index(connection)
+    with pytest.raises(InputError, match="no row to ask"):
+        evaluate(connection, "digits")
+    failed = connection.execute("SELECT error, finished_at IS NOT NULL FROM foh.run").fetchone()
+    assert failed is not None
+    assert "no row to ask" in failed[0]
+    assert failed[1]
+    with pytest.raises(InputError, match="queries is 0"):
+        evaluate(connection, "digits", queries=0)
+    connection.execute("CREATE TABLE plain (id int PRIMARY KEY, embedding extensions.vector(2))")
+    connection.execute("SELECT foh.create_index('plain', 'plain', 'embedding')")
+    with pytest.raises(InputError, match="'plain' has no labels"):
+        evaluate(connection, "plain")

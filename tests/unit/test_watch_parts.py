@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import http.client
+import random
+
+import pytest
+
+from foh_pg.errors import InputError
+from foh_pg.updater.backoff import Backoff
+from foh_pg.updater.counters import METRICS, Counters
+from foh_pg.updater.exposition import serving
+from foh_pg.updater.run import Run
+
+
+def test_waits_double_up_to_the_cap_and_never_agree() -> None:
+    two = [Backoff(1, 60, random.Random(seed)) for seed in (1, 2)]
+    waits = [[backoff.fail() for _ in range(2000)] for backoff in two]
+    for i, wait in enumerate(waits[0]):
+        whole = min(60, 2 ** min(i, 10))
+        assert whole / 2 <= wait <= whole
+    assert waits[0][:5] != waits[1][:5]
+
+
+def test_a_run_is_counted_by_index_and_phase() -> None:
+    counters = Counters()
+    counters.start("a")
+    run = Run("a", "update", 1, 2, rows=5, lists=2, rows_encoded=9, phases={"read": 0.5, "encode again": 1.5})
+    run.metrics["refused"] = True
+    counters.count(run)
+    counters.count(run)
+    text = counters.text()
+    assert 'foh_rows_total{index="a"} 10\n' in text
+    assert 'foh_phase_seconds_total{index="a",phase="encode again"} 3\n' in text
+    assert 'foh_models_refused_total{index="a"} 2\n' in text
+    assert 'foh_run_errors_total{index="a"} 0\n' in text
+
+
+def test_each_metric_has_one_help_and_one_type_line() -> None:
+    counters = Counters()
+    for name in ("a", "b"):
+        counters.start(name)
+    lines = counters.text().splitlines()
+    for name, kind, _ in METRICS:
+        assert lines.count(f"# TYPE {name} {kind}") <= 1
+    assert sum(line.startswith("# HELP") for line in lines) == sum(
+        line.startswith("# TYPE") for line in lines
+    )
+
+
+def test_an_index_that_is_gone_is_counted_no_longer() -> None:
+    counters = Counters()
+    counters.start("a")
+    counters.start("b")
+    counters.add("foh_connection_errors_total")
+    counters.keep(["b"])
+    assert 'index="a"' not in counters.text()
+    assert 'index="b"' in counters.text()
+    assert "foh_connection_errors_total 1" in counters.text()
+
+
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_metrics_and_health_over_http() -> None:
+    counters = Counters()
+    counters.add("foh_rows_total", 7, index="a")
+    well = [True]
+    with serving("127.0.0.1", 0, counters, lambda: (well[0], {"status": "so"})) as port:
+        assert ask(port, "/metrics")[:2] == (200, "text/plain; version=0.0.4; charset=utf-8")
+        assert 'foh_rows_total{index="a"} 7' in ask(port, "/metrics?x=1")[2]
+        assert ask(port, "/metrics", "HEAD")[2] == ""
+        assert ask(port, "/healthz")[0] == 200
+        well[0] = False
+        assert ask(port, "/healthz")[0] == 503
+        assert ask(port, "/")[0] == 404
+        with (
+            pytest.raises(InputError, match=f"127.0.0.1:{port}"),
+            serving("127.0.0.1", port, counters, lambda: (True, {})),
+        ):
+            pass
+    with pytest.raises(OSError, match="refused"):
+        ask(port, "/metrics")
