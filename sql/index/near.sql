@@ -82,7 +82,7 @@ BEGIN
                 WHERE coalesce(g.before, 0) < enough{distinct_close}
                 UNION ALL
                 -- seq + 0, and a lookup for each center: with some statistics the planner would go in by the primary key, or before
-    -- version 17 by the version alone, and read the whole stream.
+                -- version 17 by the version alone, and read the whole stream.
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq
                 FROM unnest(centers) AS c (center)
                 CROSS JOIN LATERAL (SELECT t.key, t.code, t.seq FROM {stream} t
