@@ -81,9 +81,12 @@ BEGIN
                             ORDER BY 4 LIMIT enough) r) g
                 WHERE coalesce(g.before, 0) < enough{distinct_close}
                 UNION ALL
-                -- seq + 0: once there are statistics the planner would go in by the primary key, and read the whole stream.
-                SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-                WHERE t.version = present AND t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated
+                -- seq + 0, and a lookup for each center: with some statistics the planner would go in by the primary key, or before
+                -- version 17 by the version alone, and read the whole stream.
+                SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq
+                FROM unnest(centers) AS c (center)
+                CROSS JOIN LATERAL (SELECT t.key, t.code, t.seq FROM {stream} t
+                                    WHERE t.version = present AND t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
                 UNION ALL
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
                 WHERE t.version < present AND t.op = 'u' AND t.seq + 0 > truncated

@@ -41,6 +41,8 @@ def grown(new_shop, database: Database) -> Shop:
         assert searcher.search(QUERY, 10, filter="true") == []
     shop.fill(range(ROWS), vectors(ROWS))
     shop.install(centers=CENTERS)
+    # Statistics of another time, when the stream was empty.
+    shop.run("VACUUM ANALYZE {stream}")
     shop.fill(range(ROWS, 2 * ROWS), vectors(ROWS, seed=1))
     return searcher
 
