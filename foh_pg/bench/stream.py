@@ -167,6 +167,7 @@ def timed(connection: psycopg.Connection[Any], work: Callable[[Any], updater.Run
         "rows_encoded": run.rows_encoded,
         "share_encoded": round(run.rows_encoded / rows, 5),
         "stale": run.stale,
+        "flipped": run.metrics.get("flipped"),
         "refused": bool(run.metrics.get("refused")),
         "phases": {name: round(seconds, 4) for name, seconds in run.phases.items()},
         **cost.as_dict(),
