@@ -57,7 +57,8 @@ def foh_search(
     [key] = _key(chosen.table)
     condition, params = pushed(filter, chosen.table, _selectable(entity))
     function: Function[Any] = Function(
-        sa.sql.quoted_name(f"{chosen.name}_search", quote=True),
+        # The compiler formats the names of functions once more with %.
+        sa.sql.quoted_name(f"{chosen.name}_search".replace("%", "%%"), quote=True),
         query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
         _number(k),
         _number(probes),
