@@ -58,8 +58,6 @@ class Arrivals:
         if self.ask == "random":
             return self.rows
         coming = self.rows.base[arrived : arrived + batch]
-        if len(coming) == 0:
-            coming = self.rows.base[-batch:]
         chosen = coming[np.unique(self.rows.queries % len(coming))]
         return table.Rows(self.rows.data, self.rows.base, chosen)
 

@@ -33,14 +33,14 @@ class Settings:
     batch, runs : int
         Rows per run, and how many runs at each size.
     built, settle : int
-        The first rows are built, the others arrive in runs of `settle` rows up to the two sizes: hash
-        functions that were learned from a small part of the table still change a lot.
+        The first rows are built (all unless given), the others arrive in runs of `settle` rows up to the two
+        sizes.
     """
 
     sizes: tuple[int, int] = (60_000, 600_000)
     batch: int = 2000
     runs: int = 8
-    built: int = 20_000
+    built: int | None = None
     settle: int = 10_000
     bits: int = 64
     forget: float = 1.0
@@ -51,7 +51,7 @@ class Settings:
 
 
 def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
-    """Let a table grow, keep a copy at the first size; both take turns with runs, then with `--full`."""
+    """Make two tables, let them take turns with runs, then encode each of them in full."""
     needed = max(settings.sizes) + settings.runs * settings.batch
     if needed > len(data.X):
         raise InputError(
@@ -59,15 +59,15 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
             f"{len(data.X)}"
         )
     rows = Arrivals.of(data, needed, 1, "next", 0).rows
-    small, large = settings.sizes
+    large = settings.sizes[1]
     with table.database(settings.version) as dsn:
-        yield from _build(dsn, rows, min(settings.built, small), settings, say)
-        yield from _grow(dsn, rows, min(settings.built, small), small, settings, say)
-        copies = {small: arrivals.clone(dsn, "small"), large: dsn}
-        yield from _grow(dsn, rows, small, large, settings, say)
-        runs: dict[int, list[Record]] = {size: [] for size in settings.sizes}
-        for copy in copies.values():
+        copies = {size: arrivals.clone(dsn, f"size_{size}") for size in settings.sizes}
+        for size, copy in copies.items():
+            built = min(settings.built or size, size)
+            yield from _build(copy, rows, built, settings, say)
+            yield from _grow(copy, rows, built, size, settings, say)
             _learn_from(copy, settings.batch)
+        runs: dict[int, list[Record]] = {size: [] for size in settings.sizes}
         for number in range(settings.runs):
             for size, copy in copies.items():
                 say(f"run {number + 1} of {settings.runs} at {size} rows")
@@ -88,7 +88,10 @@ def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) 
         arrivals.create_table(connection, rows.dimensions)
         table.insert(connection, rows, np.arange(size))
         connection.execute("VACUUM ANALYZE items")
-        options = {"forget": settings.forget, "learn_rows": settings.settle}
+        options = {
+            "forget": settings.forget,
+            "learn_rows": settings.settle if settings.built else settings.batch,
+        }
         arrivals.create_index(connection, "grown", settings.bits, options)
         record = timed(connection, lambda c: updater.build(c, "grown"), size)
         yield {"experiment": "growth", "what": "build", "size": size, **record}
@@ -98,7 +101,7 @@ def _grow(
     dsn: str, rows: table.Rows, start: int, stop: int, settings: Settings, say: Say
 ) -> Iterator[Record]:
     for at in range(start, stop, settings.settle):
-        say(f"growing: {at} of {max(settings.sizes)} rows")
+        say(f"growing: {at} of {stop} rows")
         count = min(settings.settle, stop - at)
         record = _run(dsn, rows, at, count)
         yield {"experiment": "growing", "rows": at + count, **record}

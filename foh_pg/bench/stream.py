@@ -68,8 +68,11 @@ class Settings:
 def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
     """Measure on a server of its own; one record per index and run, and some at the checkpoints."""
     rows = Arrivals.of(data, settings.rows, settings.queries, settings.ask, settings.seed)
-    if not 0 <= settings.start < len(rows):
-        raise InputError(f"start is {settings.start}, the stream has {len(rows)} rows: leave some to arrive")
+    needed = settings.start + settings.batch * (2 if settings.ask == "next" else 1)
+    if needed > len(rows):
+        raise InputError(
+            f"start is {settings.start}, batch {settings.batch}: that takes {needed} rows, there are {len(rows)}"
+        )
     with table.database(settings.version) as dsn:
         yield from Stream(dsn, rows, settings, say).run()
 
@@ -86,7 +89,9 @@ class Stream:
 
     def run(self) -> Iterator[Record]:
         self._prepare()
-        total, size = len(self.arriving), self.settings.batch
+        size = self.settings.batch
+        # Where rows that arrive next ask, somebody must be left to ask at the end.
+        total = len(self.arriving) - (size if self.settings.ask == "next" else 0)
         stops = [*range(self.settings.start + size, total, size), total]
         compared = {
             stops[i] for i in np.linspace(0, len(stops) - 1, self.settings.checkpoints + 1)[1:].astype(int)

@@ -70,7 +70,10 @@ def growth(
     sizes: Annotated[str, typer.Option("--sizes", help="Rows of the two tables.")] = "60000,600000",
     batch: Batch = 2000,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at each size.")] = 8,
-    built: Annotated[int, typer.Option("--built", min=100, help="Rows that are built first.")] = 20_000,
+    built: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--built", min=100, help="Rows that are built; the others stream in. All unless given."),
+    ] = None,
     settle: Annotated[int, typer.Option("--settle", min=1, help="Rows per run while growing.")] = 10_000,
     bits: Bits = 64,
     forget: Forget = 1.0,

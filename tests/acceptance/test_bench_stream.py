@@ -41,7 +41,7 @@ def test_stream(tmp_path: Path) -> None:
 
 
 def test_rows_that_arrive_next_ask(tmp_path: Path) -> None:
-    arguments = ("--rows=900", "--start=500", "--batch=200", "--queries=40", "--ask=next", "--checkpoints=1")
+    arguments = ("--rows=1100", "--start=500", "--batch=200", "--queries=40", "--ask=next", "--checkpoints=1")
     found, _ = bench(tmp_path, "stream", *arguments)
     assert [r["rows"] for r in select(found, "batch") if r["model"] == "online"] == [700, 900]
     assert all(r["precision"] > 0.3 for r in select(found, "batch"))
