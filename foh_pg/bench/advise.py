@@ -226,8 +226,8 @@ def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
         key=sql.Identifier(table.key),
         embedding=sql.Identifier(table.embedding),
         labels=labels,
-        as_labels=sql.SQL(as_labels),  # type: ignore[arg-type]
-        labelled=sql.SQL(labelled).format(labels),  # type: ignore[arg-type]
+        as_labels=sql.SQL(as_labels),
+        labelled=sql.SQL(labelled).format(labels),
         limit=sql.Literal(limit),
     )
 
@@ -261,13 +261,12 @@ def measure(sample: Sample, bits: Sequence[int], queries: int, progress: Progres
     rows = judgeable(sample)
     data = Dataset(str(sample.table), sample.X[rows], sample.sets.take(rows), sample.label_names)
     split = Split.draw(data, Protocol(queries=queries, stream=len(rows)), 0)
-    steps = [lambda: _references(split, sample)]
-    for length in bits:
-        steps.append(lambda b=length: _codes(split, sample, b))  # type: ignore[misc]
-    for done, step in enumerate(steps):
-        if progress is not None:
-            progress("measure", done, len(steps))
-        yield from step()
+    tell = progress or (lambda phase, done, total: None)
+    tell("references", 0, 1 + len(bits))
+    yield from _references(split, sample)
+    for done, length in enumerate(bits, 1):
+        tell(f"{length} bits", done, 1 + len(bits))
+        yield from _codes(split, sample, length)
 
 
 def _references(split: Split, sample: Sample) -> Iterator[Figure]:

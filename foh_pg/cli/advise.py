@@ -32,8 +32,8 @@ def advise(
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
-    Measures on a sample how often the first 10 and 100 rows share a label with the query. Only reads, needs no
-    schema foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
+    Measures on a sample how often the first 10 and 100 rows share a label with the query. Only reads, needs
+    no schema foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
     """
     lengths = read_bits(bits)
     with session(dsn, installed=False) as connection, progress_bar(table) as progress:
