@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from foh_pg.cli import (
+    advise,
     alter_index,
     bench,
     build,
@@ -69,6 +70,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("advise")(advise.advise)
 app.command("migrate")(migrate.migrate)
 app.command("create-index")(create_index.create_index)
 app.command("alter-index")(alter_index.alter_index)

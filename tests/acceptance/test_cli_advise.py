@@ -1,0 +1,168 @@
+"""foh-pg advise: the right choice on tables whose nature is known, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from foh_pg.bench.advise import QUARTER, Figure, Sample, Table, decide
+from foh_pg.labels import LabelSets
+from tests.acceptance.test_cli import CommandLine
+from tests.postgres import Database
+
+ROWS, DIMENSIONS, LABELS = 2000, 32, 8
+
+
+@pytest.fixture
+def cli(database: Database) -> CommandLine:
+    return CommandLine(database)
+
+
+def vectors_of(labels: np.ndarray, signal: float) -> np.ndarray:
+    """Each label shifts four directions; the first eight hold noise that says nothing and drowns cosine."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(len(labels), DIMENSIONS))
+    X[:, :8] *= 4
+    X[:, 8:] += signal * rng.normal(size=(LABELS, DIMENSIONS - 8))[labels]
+    return X
+
+
+def fill(
+    connection: psycopg.Connection[Any],
+    X: np.ndarray,
+    labels: list[Any],
+    embedding: str = "extensions.vector(32)",
+    kind: str = "text",
+) -> None:
+    connection.execute(
+        f"CREATE TABLE item (id int PRIMARY KEY, embedding {embedding}, label {kind})".encode()
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO item VALUES (%s, %s::float8[]::{embedding}, %s)".encode(),
+            [(i, X[i].tolist(), label) for i, label in enumerate(labels)],
+        )
+
+
+def numbers() -> np.ndarray:
+    return np.random.default_rng(0).integers(LABELS, size=ROWS)
+
+
+def state(database: Database) -> list[Any]:
+    """Everything that a write would change: the table's versions of rows, and what relations there are."""
+    connection = database.connect(None)
+    return [
+        connection.execute(
+            "SELECT md5(string_agg((xmin, xmax, ctid)::text, ',' ORDER BY id)) FROM item"
+        ).fetchall(),
+        connection.execute("SELECT oid, relfilenode FROM pg_class ORDER BY oid").fetchall(),
+    ]
+
+
+def advise(cli: CommandLine, *more: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(
+        cli("advise", "item", "--embedding=embedding", "--bits=16,32", "--json", *more).stdout
+    )
+    return answer
+
+
+def test_labels_that_help(cli: CommandLine, connection: psycopg.Connection[Any], database: Database) -> None:
+    labels = numbers()
+    # Three of ten rows have no label: a filter would lose them.
+    fill(connection, vectors_of(labels, 1.0), [f"l{n}" if i % 10 > 2 else None for i, n in enumerate(labels)])
+    before = state(database)
+    answer = advise(cli, "--labels=label")
+    assert state(database) == before
+    assert answer["choice"] == "foh"
+    assert answer["bits"] in (16, 32)
+    assert answer["sample"]["labelled_share"] == 0.7
+    assert answer["sample"]["labels_in_sample"] == LABELS
+    assert "30.0% of rows without labels" in answer["reason"]
+    at_ten = {(f["way"], f["bits"], f["ranked_by"]): f["P@10"] for f in answer["figures"]}
+    best = at_ten["foh, anchored", answer["bits"], "code and distance"]
+    assert best > at_ten["exact cosine", None, "distance"] + 0.02
+    # The SQL is right as it stands.
+    connection.execute(answer["sql"].encode())
+    assert connection.execute("SELECT bits FROM foh.index_stat").fetchall() == [(answer["bits"],)]
+
+
+def test_all_rows_labelled(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    labels = numbers()
+    fill(connection, vectors_of(labels, 0.5), labels.tolist(), "real[]", "int")
+    answer = advise(cli, "--labels=label")
+    assert answer["choice"] in ("foh", "label filter")
+    assert answer["sample"]["labelled_share"] == 1
+
+
+def test_random_labels(cli: CommandLine, connection: psycopg.Connection[Any], database: Database) -> None:
+    fill(connection, vectors_of(numbers(), 1.0), np.random.default_rng(5).integers(LABELS, size=ROWS).tolist(),
+         "double precision[]", "bigint")  # fmt: skip
+    before = state(database)
+    answer = advise(cli, "--labels=label")
+    assert state(database) == before
+    assert answer["choice"] == "pgvector"
+    assert answer["sql"] is None
+    assert "a gain of" in answer["reason"]
+
+
+def test_no_labels_or_few(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    labels = [[f"l{n}", None] if i < 50 else [] for i, n in enumerate(numbers())]
+    fill(connection, vectors_of(numbers(), 1.0), labels, "extensions.halfvec(32)", "text[]")
+    answer = advise(cli)
+    assert (answer["choice"], answer["figures"]) == ("pgvector", [])
+    assert "nothing to learn from" in answer["reason"]
+    assert "only 2.5% of 2000 rows have labels" in advise(cli, "--labels=label")["reason"]
+
+
+def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    labels = numbers()
+    fill(connection, vectors_of(labels, 1.0), [[int(n)] for n in labels], kind="int[]")
+    shown = cli("advise", "public.item", "--embedding=embedding", "--labels=label", "--bits=16").stdout
+    assert "exact cosine" in shown
+    assert "rows x (bits / 8 +" in shown
+    assert shown == cli("advise", "item", "--embedding=embedding", "--labels=label", "--bits=16").stdout
+
+
+def test_errors_name_the_cure(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    def error(*arguments: str) -> str:
+        return cli("advise", *arguments, code=1).stderr
+
+    assert "no table 'item'" in error("item", "--embedding=embedding")
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding real[], label text, at date)")
+    assert "nothing to measure" in error("item", "--embedding=embedding")
+    assert "only id, embedding, label, at" in error("item", "--embedding=vector")
+    assert "is of type text: an embedding is" in error("item", "--embedding=label")
+    assert "is of type date: labels are" in error("item", "--embedding=embedding", "--labels=at")
+    connection.execute("INSERT INTO item VALUES (1, '{1,2}'), (2, '{1}')")
+    assert "of 1, 2 dimensions" in error("item", "--embedding=embedding")
+    connection.execute("ALTER TABLE item DROP CONSTRAINT item_pkey")
+    assert "no primary key" in error("item", "--embedding=embedding")
+
+
+def test_a_partial_view_is_an_error(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding real[])")
+    connection.execute("ALTER TABLE item ENABLE ROW LEVEL SECURITY")
+    connection.execute("ALTER TABLE item FORCE ROW LEVEL SECURITY")
+    error = cli("advise", "item", "--embedding=embedding", code=1).stderr
+    assert "row-level security" in error
+
+
+def test_a_small_sample_of_a_large_table() -> None:
+    """Exact cosine gains from rows that the sample does not have: the advice says so."""
+    table = Table("public", "item", "id", "embedding", "vector", "label", "text")
+    X, sets = np.zeros((1000, 4), dtype=np.float32), LabelSets.single([0] * 1000)
+    figures = [
+        Figure(QUARTER, None, "distance", {10: 0.2}, None),
+        Figure("exact cosine", None, "distance", {10: 0.25, 100: 0.2}, None),
+        Figure("classify and filter", None, "likeliest label", {10: 0.3, 100: 0.2}, None),
+        Figure("foh, anchored", 32, "code and distance", {10: 0.295, 100: 0.2}, None),
+        Figure("foh, anchored", 64, "code and distance", {10: 0.3, 100: 0.2}, None),
+    ]
+    advice = decide(Sample(table, 16_000, 16_000, X, sets, ("a",)), figures)
+    assert (advice.choice, advice.bits) == ("foh", 32)
+    assert "gains 0.050 from four times the rows, which makes about 0.350 on all 16000" in advice.reason
+    assert "--sample" not in decide(Sample(table, 1000, 1000, X, sets, ("a",)), figures).reason
