@@ -71,8 +71,7 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
     needed = settings.start + settings.batch * (2 if settings.ask == "next" else 1)
     if needed > len(rows):
         raise InputError(
-            f"start is {settings.start}, batch {settings.batch}: that takes {needed} rows, "
-            f"there are {len(rows)}"
+            f"start is {settings.start}, batch {settings.batch}: that takes {needed} rows of {len(rows)}"
         )
     with table.database(settings.version) as dsn:
         yield from Stream(dsn, rows, settings, say).run()
