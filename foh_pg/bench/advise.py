@@ -328,8 +328,8 @@ HNSW_ROW = 300
 PAGE = 8192
 SIZES = (
     f"MB is an estimate for the whole table: rows x (bits / 8 + {FOH_ROW}) bytes for this index with one "
-    f"home per row; for pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes (halfvec: "
-    f"2 x) on pages of {PAGE}."
+    f"home per row; for pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes "
+    f"(halfvec: 2 x) on pages of {PAGE}."
 )
 
 
