@@ -19,8 +19,9 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Four on two cores: tests wait for servers more than they compute.
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 4
 
 format: $(VENV)/.installed
 	$(BIN)/ruff format .
