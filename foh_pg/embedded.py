@@ -33,6 +33,9 @@ SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103
 SOCKET_NAME = ".s.PGSQL.5432"
 
+# What `pg_ctl status` exits with.
+NOT_RUNNING = 3
+
 
 class EmbeddedServerError(FohError):
     """The embedded PostgreSQL could not be started."""
@@ -89,7 +92,10 @@ class EmbeddedServer:
 
     @property
     def running(self) -> bool:
-        return self.directory.is_dir() and self._run("pg_ctl", "status", check=False).returncode == 0
+        if not (self.directory / "PG_VERSION").exists():
+            return False
+        # Any other answer is no answer: the server's user cannot reach the directory, say.
+        return self._run("pg_ctl", "status", accept=(0, NOT_RUNNING)).returncode == 0
 
     def start(self) -> EmbeddedServer:
         """Make the data directory if it is new, and start the server if it does not run yet."""
@@ -161,7 +167,9 @@ class EmbeddedServer:
                 f"ask for version {found} or choose another directory"
             )
 
-    def _run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, program: str, *arguments: str, accept: tuple[int, ...] = (0,)
+    ) -> subprocess.CompletedProcess[str]:
         command = [str(self.bin / program), f"--pgdata={self.directory}", *arguments]
         user, group = server_user() if os.geteuid() == 0 else (None, None)
         # pg_ctl's child keeps the output open as long as the server lives: a pipe would never end.
@@ -179,7 +187,7 @@ class EmbeddedServer:
             )
             output.seek(0)
             result.stdout = output.read()
-        if check and result.returncode != 0:
+        if result.returncode not in accept:
             raise EmbeddedServerError(
                 f"{program} of PostgreSQL {self.version} failed in {self.directory}:\n"
                 f"{result.stdout}{self._log_tail()}"

@@ -39,11 +39,17 @@ def use_memory() -> None:
         tempfile.tempdir = None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     use_memory()
     shared = getattr(config, "workerinput", {}).get("foh_servers")
     # Below /tmp and not below pytest's own directory: the path of a Unix socket is short.
-    config.stash[SERVERS] = Servers(Path(shared or tempfile.mkdtemp(prefix="foh-test-")))
+    servers = Servers(Path(shared or tempfile.mkdtemp(prefix="foh-test-")))
+    config.stash[SERVERS] = servers
+    # pytest's default is shared by all sessions, and each that starts closes it to other users: under root, the
+    # server of a test then loses the way to its data. An xdist worker has been given its part of this one.
+    if config.option.basetemp is None:
+        config.option.basetemp = str(servers.directory / "pytest")
 
 
 @pytest.hookimpl(optionalhook=True)

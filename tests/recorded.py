@@ -138,3 +138,13 @@ def add_centers(connection: Connection, embeddings: np.ndarray, index: str = "id
             query.format(sql.Identifier(f"{index}_center")),
             [number, expected_code(hash_functions, embedding), text(embedding), version],
         )
+    record_center_codes(connection, index)
+
+
+def record_center_codes(connection: Connection, index: str = "idx") -> None:
+    """The codes by which searches find centers, as an updater writes them with the centers."""
+    codes, centers = sql.Identifier("foh", f"{index}_center_code"), sql.Identifier("foh", f"{index}_center")
+    connection.execute(sql.SQL("DELETE FROM {}").format(codes))
+    connection.execute(
+        sql.SQL("INSERT INTO {} SELECT code, array_agg(center) FROM {} GROUP BY code").format(codes, centers)
+    )

@@ -25,21 +25,26 @@ Blocks = Iterable[tuple[int, npt.NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Quality:
-    """Means over queries.
+    """Means over queries, and what precision is the mean of.
 
     Attributes
     ----------
     mean_average_precision : float
         Over the whole base. Rows at equal distance are in the order of the base, which is random.
-    precision_at : dict of int to float
-        Share of relevant rows among the first k.
+    shares : dict of int to array (queries,)
+        Of each query, the share of relevant rows among the first k.
     curve : array
         Precision at each of `RECALL_LEVELS`.
     """
 
     mean_average_precision: float
-    precision_at: dict[int, float]
+    shares: dict[int, npt.NDArray[np.float64]]
     curve: npt.NDArray[np.float64]
+
+    @property
+    def precision_at(self) -> dict[int, float]:
+        """Mean share of relevant rows among the first k."""
+        return {k: float(found.mean()) for k, found in self.shares.items()}
 
     def describe(self) -> dict[str, Any]:
         """Give plain numbers, rounded to what they are worth."""
@@ -99,7 +104,7 @@ def measure(blocks: Blocks, split: Split) -> Quality:
                 curves.append(precision[np.ceil(RECALL_LEVELS * len(ranks)).astype(int) - 1])
     return Quality(
         float(np.mean(averages)) if averages else float("nan"),
-        {k: float(np.mean(found)) for k, found in hits.items()},
+        {k: np.array(found) for k, found in hits.items()},
         np.mean(curves, axis=0) if curves else np.full(len(RECALL_LEVELS), np.nan),
     )
 

@@ -83,8 +83,9 @@ class Report:
 
     def _drawn(self) -> str:
         if "seeds" not in self.settings:
-            chosen = ("queries", "bits", "seed", "shared_buffers")
-            return ", ".join(f"{name} {self.settings[name]}" for name in chosen if name in self.settings)
+            chosen = ("rows", "queries", "bits", "seed", "shared_buffers")
+            given = {name: self.settings.get(name) for name in chosen}
+            return ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
         seeds = ", ".join(str(seed) for seed in self.settings["seeds"])
         drawn = next((r for r in self.records if "queries" in r), self.settings["protocol"])
         return (

@@ -7,10 +7,8 @@ settings; each measurement visits them in turn, so that a busy machine is busy f
 from __future__ import annotations
 
 import argparse
-import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +22,8 @@ import psycopg
 from psycopg import sql
 from rich.console import Console
 
+from foh_pg.bench import pgbench
+from foh_pg.bench.costs import measured
 from foh_pg.bench.learner_report import parser, report
 from foh_pg.database.migrations import migrate
 from foh_pg.embedded import EmbeddedServer
@@ -205,17 +205,9 @@ def figures(title: str, values: dict[str, float], waits: dict[str, int] | None =
 def timed(connection: Connection, statement: str, table: str, low: int, high: int) -> tuple[float, float]:
     """Wall and CPU seconds of one statement with its commit."""
     query = sql.SQL(statement).format(sql.Identifier(table), sql.Placeholder(), sql.Placeholder())
-    used, start = cpu_seconds(connection), time.perf_counter()
-    connection.execute(query, [low, high], prepare=True)
-    return time.perf_counter() - start, cpu_seconds(connection) - used
-
-
-def cpu_seconds(connection: Connection) -> float:
-    """CPU time of the backend so far; 0 where there is no /proc to ask."""
-    try:
-        return int(Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text().split()[0]) / 1e9
-    except OSError:
-        return 0.0
+    with measured(connection.info.backend_pid) as cost:
+        connection.execute(query, [low, high], prepare=True)
+    return cost.wall, cost.server_cpu
 
 
 def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
@@ -226,7 +218,7 @@ def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
     for _ in range(3):
         for name in TABLES:
             with watched(running.dsn()) as seen:
-                rates[name].append(pgbench(running, name, settings))
+                rates[name].append(insert_at_once(running, name, settings))
             waits[name] += sum(seen)
             samples[name] += len(seen)
     sampled = min(samples.values())
@@ -234,25 +226,13 @@ def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
     return [figures(title, {name: median(found) for name, found in rates.items()}, waits)]
 
 
-def pgbench(running: EmbeddedServer, table: str, settings: Settings) -> float:
-    """Run pgbench on one table."""
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
-        script.write(f"\\set i random(1, {settings.rows})\n")
-        script.write(f"INSERT INTO \"{table}\" SELECT nextval('ids'), e, 0 FROM pool WHERE i = :i;\n")  # noqa: S608
-        script.flush()
-        command = [
-            str(running.bin / "pgbench"),
-            "--no-vacuum",
-            "--protocol=prepared",
-            f"--client={settings.writers}",
-            "--jobs=2",
-            f"--time={max(1, round(settings.seconds))}",
-            f"--file={script.name}",
-            running.dsn(),
-        ]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    [line] = [line for line in printed.splitlines() if line.startswith("tps = ")]
-    return float(line.split()[2])
+def insert_at_once(running: EmbeddedServer, table: str, settings: Settings) -> float:
+    """Transactions per second of many writers to one table."""
+    draw = f"\\set i random(1, {settings.rows})\n"
+    insert = f"INSERT INTO \"{table}\" SELECT nextval('ids'), e, 0 FROM pool WHERE i = :i;\n"  # noqa: S608
+    program, clients = running.bin / "pgbench", settings.writers
+    rate = pgbench.run(program, running.dsn(), draw + insert, clients=clients, seconds=settings.seconds)
+    return rate.per_second
 
 
 @contextmanager

@@ -6,8 +6,7 @@ import typer
 
 from foh_pg.bench import advise as measured
 from foh_pg.bench import environment
-from foh_pg.cli.bench import _read_bits as read_bits
-from foh_pg.cli.options import Dsn, Json
+from foh_pg.cli.options import Dsn, Json, read_bits
 from foh_pg.cli.output import print_json, print_table
 from foh_pg.cli.progress import progress_bar
 from foh_pg.cli.session import session

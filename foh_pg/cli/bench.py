@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -12,12 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from foh_pg.bench import accuracy as measured
 from foh_pg.bench import data as datasets
-from foh_pg.bench import environment, methods, plots, report
+from foh_pg.bench import environment, methods, plots
 from foh_pg.bench.split import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.cli import bench_stream
+from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver
 from foh_pg.cli.bench_search import search
-from foh_pg.errors import InputError
+from foh_pg.cli.options import read_bits
 
 app = typer.Typer(
     name="bench", help="Measure what the index brings on your data, against its rivals.", no_args_is_help=True
@@ -39,14 +39,7 @@ def bench() -> None:
 
 @app.command("accuracy")
 def accuracy(
-    data: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.",
-            metavar="FILE",
-        ),
-    ],
+    data: Data,
     bits: Annotated[str, typer.Option(help="Lengths of codes.")] = "16,32,48,64,128",
     learners: Annotated[str, typer.Option(help="What to compare, by name, or all.")] = "all",
     seeds: Annotated[int, typer.Option(min=1, help="How many draws of queries and stream.")] = 3,
@@ -64,14 +57,8 @@ def accuracy(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two minutes: one seed, 32,64 bits, few rows.")
     ] = False,
-    json: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--json", help="Write everything measured to this file; - for standard output."),
-    ] = None,
-    html: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--html", help="Write a page with tables and plots to this file."),
-    ] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
 ) -> None:
     """Rank a base by codes: mAP, precision, recall and training time of every method.
 
@@ -83,7 +70,7 @@ def accuracy(
     if quick:
         protocol, bits, seeds = QUICK, QUICK_BITS if bits == "16,32,48,64,128" else bits, 1
     settings = measured.Settings(
-        bits=_read_bits(bits),
+        bits=read_bits(bits),
         seeds=range(first_seed, first_seed + seeds),
         methods=methods.choose([name.strip() for name in learners.split(",")]),
         protocol=protocol,
@@ -92,14 +79,7 @@ def accuracy(
     loaded = datasets.load(data)
     with environment.one_thread():
         result = _run(loaded, settings)
-    if json is not None and str(json) == "-":
-        typer.echo(report.to_json(result))
-        return
-    if json is not None:
-        report.write_json(result, json)
-    if html is not None:
-        report.write_html(result, html)
-    report.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
+    deliver(result, json, html)
 
 
 def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
@@ -113,20 +93,3 @@ def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
             records.extend(step.run())
             progress.advance(task)
     return Report("accuracy", data.describe(), settings.describe(), environment.describe(), records)
-
-
-def _read_bits(text: str) -> list[int]:
-    """Read lengths of codes.
-
-    Examples
-    --------
-    >>> _read_bits("64, 32,32")
-    [32, 64]
-    """
-    try:
-        bits = sorted({int(part) for part in text.split(",")})
-    except ValueError:
-        raise InputError(f"--bits takes numbers like 32,64, not {text!r}") from None
-    if bits[0] < 1:
-        raise InputError(f"--bits takes positive numbers, not {bits[0]}")
-    return bits

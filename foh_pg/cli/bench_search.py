@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -11,18 +10,19 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from foh_pg.bench import data as datasets
-from foh_pg.bench import environment, plots, report
+from foh_pg.bench import environment, plots
+from foh_pg.bench.search.line_up import NAMES
 from foh_pg.bench.search.run import Settings, run
 from foh_pg.bench.summary import Report
+from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver
+from foh_pg.errors import InputError
+
+# The server takes 100 connections.
+MOST_CLIENTS = 64
 
 
 def search(
-    data: Annotated[
-        str,
-        typer.Option(
-            help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.", metavar="FILE"
-        ),
-    ],
+    data: Data,
     queries: Annotated[
         int, typer.Option(min=10, help="Rows drawn as queries; the others are the base.")
     ] = 500,
@@ -37,38 +37,44 @@ def search(
         str, typer.Option(help="Of the server: a small value shows what a cold cache costs.")
     ] = "512MB",
     extras: Annotated[
-        bool, typer.Option(help="Also filters, policies, rows in the stream and 4096 dimensions.")
+        bool,
+        typer.Option(
+            help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
+            "and 4096 dimensions."
+        ),
     ] = True,
+    contenders: Annotated[
+        str, typer.Option(help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
+    ] = "all",
+    clients: Annotated[
+        str, typer.Option(help="How many clients ask at once, one after the other.")
+    ] = "1,2,4,8",
+    seconds: Annotated[
+        float, typer.Option(min=1, max=60, help="How long the clients ask, each number and form.")
+    ] = 3.0,
     quick: Annotated[bool, typer.Option("--quick", help="Two minutes: fewer contenders and rows.")] = False,
-    json: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--json", help="Write everything measured to this file; - for standard output."),
-    ] = None,
-    html: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--html", help="Write a page with tables and plots to this file."),
-    ] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
 ) -> None:
     """Search the same rows with our index and with all that pgvector offers.
 
-    Backend CPU and wall time per query, precision by label, recall of the exact nearest, size and time to
-    build, on a server of the benchmark's own. All contenders take turns, so that they see the same machine.
+    Backend CPU and wall time per query, precision by label, mAP of what is returned, recall of the exact
+    nearest, size, time to build, cost of an INSERT, queries a second with several clients, and the paper's
+    updating time and query time stage by stage, on a server of the benchmark's own. All contenders take
+    turns, so that they see the same machine.
     """
     if html is not None:
         plots.require()
+    counts, names = read_clients(clients), read_contenders(contenders)
     loaded = datasets.load(data)
     if quick:
         queries, rows = min(queries, 100), min(rows or 8000, 8000)
-    settings = Settings(queries, rows, bits, seed, pg, shared_buffers, extras, quick)
+        counts, seconds = counts[:2], 1.0
+    if rows is not None and rows + queries >= len(loaded.X):
+        rows = None
+    settings = Settings(queries, rows, bits, seed, pg, shared_buffers, extras, quick, counts, seconds, names)
     result = _run(loaded, settings)
-    if json is not None and str(json) == "-":
-        typer.echo(report.to_json(result))
-        return
-    if json is not None:
-        report.write_json(result, json)
-    if html is not None:
-        report.write_html(result, html)
-    report.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
+    deliver(result, json, html)
 
 
 def _run(data: datasets.Dataset, settings: Settings) -> Report:
@@ -77,4 +83,42 @@ def _run(data: datasets.Dataset, settings: Settings) -> Report:
     with Progress(*columns, console=talk, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(data.name, total=None)
         records = list(run(data, settings, lambda step: progress.update(task, description=step)))
-    return Report("search", data.describe(), settings.describe(), environment.describe(), records)
+    found = environment.describe()
+    for record in records:
+        if record["experiment"] == "server":
+            found["versions"].update(record["versions"])
+    return Report("search", data.describe(), settings.describe(), found, records)
+
+
+def read_clients(text: str) -> tuple[int, ...]:
+    """Read numbers of clients.
+
+    Examples
+    --------
+    >>> read_clients("4, 1,4")
+    (1, 4)
+    """
+    try:
+        counts = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise InputError(f"--clients takes numbers like 1,2,4, not {text!r}") from None
+    if counts[0] < 1 or counts[-1] > MOST_CLIENTS:
+        raise InputError(f"--clients takes numbers from 1 to {MOST_CLIENTS}, not {text!r}")
+    return tuple(counts)
+
+
+def read_contenders(text: str) -> tuple[str, ...]:
+    """Read names of contenders; none for all of them.
+
+    Examples
+    --------
+    >>> read_contenders("hnsw, exact")
+    ('hnsw', 'exact')
+    """
+    names = tuple(part.strip() for part in text.split(","))
+    if names == ("all",):
+        return ()
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise InputError(f"--contenders takes all, or some of {', '.join(NAMES)}, not {unknown[0]!r}")
+    return names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -10,21 +9,16 @@ from typing import Annotated, Any, Optional
 import typer
 from rich.console import Console
 
-from foh_pg.bench import building, environment, report, stream_tables
+from foh_pg.bench import building, environment, stream_tables
 from foh_pg.bench import concurrent as concurrency
 from foh_pg.bench import data as datasets
 from foh_pg.bench import growth as growing
 from foh_pg.bench import stream as streams
 from foh_pg.bench.summary import Record, Report
+from foh_pg.cli.bench_report import Data, JsonFile, deliver
 from foh_pg.cli.output import say
 from foh_pg.errors import InputError
 
-Data = Annotated[
-    str,
-    typer.Option(
-        "--data", help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.", metavar="FILE"
-    ),
-]
 Rows = Annotated[
     Optional[int],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
     typer.Option("--rows", min=100, help="Use at most this many rows, the first of the file."),
@@ -32,10 +26,6 @@ Rows = Annotated[
 Bits = Annotated[int, typer.Option("--bits", min=8, max=1024, help="Length of a code.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows between two runs.")]
 Forget = Annotated[float, typer.Option("--forget", min=0.01, max=1, help="The option of the index.")]
-JsonFile = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--json", help="Write everything measured to this file; - for standard output."),
-]
 
 Work = Callable[[datasets.Dataset, streams.Say], Iterator[Record]]
 
@@ -124,13 +114,7 @@ def finish(name: str, source: str, settings: dict[str, Any], work: Work, json: P
             if not talk.is_terminal:
                 say(stream_tables.one_line(record))
     made = Report(name, data.describe(), settings, environment.describe(), records)
-    if json is not None and str(json) == "-":
-        typer.echo(report.to_json(made))
-        return
-    if json is not None:
-        report.write_json(made, json)
-    width = None if sys.stdout.isatty() else 200
-    stream_tables.print_tables(made, Console(width=width, highlight=False))
+    deliver(made, json, print_tables=stream_tables.print_tables)
 
 
 def mount(app: typer.Typer) -> None:

@@ -19,6 +19,7 @@ def migrate(
     json: Json = False,
 ) -> None:
     """Install schema foh, bring it up to date, or take it back."""
+    to = migrations.resolve(to)
     with session(dsn, installed=False) as connection:
         start = migrations.revision(connection)
         if migrations.is_downgrade(start, to) and not yes:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from foh_pg.errors import InputError
+
 Dsn = Annotated[
     Optional[str],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
     typer.Option(
@@ -30,3 +32,20 @@ def parse_pairs(pairs: list[str], hint: str) -> dict[str, Any]:
         except ValueError:
             values[name] = value
     return values
+
+
+def read_bits(text: str) -> list[int]:
+    """Read lengths of codes.
+
+    Examples
+    --------
+    >>> read_bits("64, 32,32")
+    [32, 64]
+    """
+    try:
+        bits = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise InputError(f"--bits takes numbers like 32,64, not {text!r}") from None
+    if bits[0] < 1:
+        raise InputError(f"--bits takes positive numbers, not {bits[0]}")
+    return bits

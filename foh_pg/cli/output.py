@@ -22,7 +22,8 @@ def say(message: str) -> None:
 
 def fail(error: BaseException) -> None:
     """One line about an error that the user can act on."""
-    say(f"foh-pg: {one_line(error)}")
+    # What our own SQL raises begins with foh, for those who read it in psql.
+    say(f"foh-pg: {one_line(error).removeprefix('foh: ')}")
 
 
 def one_line(error: BaseException) -> str:

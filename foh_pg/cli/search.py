@@ -121,12 +121,16 @@ def found(
     given = options._asdict()
     matches = index.search_like(like, **given) if query is None else index.search(query, **given)
     extra = rows_of(connection, index, matches, columns) if columns else {}
+    taken = {index.about.key, *columns}
+    # Ours make way for columns of the table, as in SQL for the key.
+    distance = "hamming" if "distance" in taken else "distance"
+    score = "foh_score" if "score" in taken else "score"
     return [
         {
             index.about.key: match.key,
             **{column: extra.get(match.key, {}).get(column) for column in columns},
-            "distance": match.distance,
-            "score": match.score,
+            distance: match.distance,
+            score: match.score,
         }
         for match in matches
     ]

@@ -47,6 +47,7 @@ def update(
         raise typer.BadParameter("name the indexes to update, or pass --all", param_hint="INDEX")
     runs: list[dict[str, Any]] = []
     failed = busy = False
+    unforeseen: Exception | None = None
     with session(dsn) as connection:
         chosen = list(names or ()) or choose_all(connection)
         for name in chosen:
@@ -71,11 +72,18 @@ def update(
                 failed = True
                 fail(error)
                 runs.append({"index": name, "error": str(error)})
+            except Exception as error:
+                # A fault of ours, shown with its traceback once the other indexes have had their turn.
+                unforeseen = unforeseen or error
+                fail(error)
+                runs.append({"index": name, "error": str(error)})
             else:
                 tell(run)
                 runs.append(run.as_dict())
     if json:
         print_json(runs)
+    if unforeseen is not None:
+        raise unforeseen
     if failed or busy:
         raise typer.Exit(1 if failed else BUSY)
 

@@ -45,11 +45,11 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
     One transaction: the caller's, inside a savepoint, if one is open, else one that is committed here.
     Concurrent migrations wait for each other.
     """
+    end = resolve(to)
     session = _session(connection)
     with _readable_errors(), session.transaction():
         session.run(resources.sql("install/lock.sql"))
         start = _present_revision(session)
-        end = _resolve(to)
         for statement in _statements(start, end):
             session.run(statement)
     return Migrated(start, end)
@@ -62,7 +62,7 @@ def offline(to: str = HEAD, start: str = BASE) -> str:
 
 def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
     """The same without the transaction, for a script that has one already."""
-    body = [resources.sql("install/lock.sql"), *_statements(_resolve(start), _resolve(to))]
+    body = [resources.sql("install/lock.sql"), *_statements(resolve(start), resolve(to))]
     return [statement.strip() for statement in body]
 
 
@@ -75,12 +75,23 @@ def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
 
 def head() -> str:
     """The revision that this package was written for."""
-    return _resolve(HEAD)
+    return resolve(HEAD)
+
+
+def resolve(name: str) -> str:
+    """The full identifier of a revision, "base" for none."""
+    try:
+        script: Script | None = _scripts().get_revision(name)
+    # An empty name fails an assertion of Alembic's.
+    except (CommandError, AssertionError) as error:
+        known = ", ".join(sorted(script.revision for script in _scripts().walk_revisions()))
+        raise InputError(f"there is no revision {name!r}: give head, base or one of {known}") from error
+    return BASE if script is None else script.revision
 
 
 def is_downgrade(start: str, to: str) -> bool:
     """Whether going from revision `start` to `to` undoes migrations, and so drops what they made."""
-    end = _resolve(to)
+    end = resolve(to)
     below = {script.revision for script in _scripts().iterate_revisions(end, BASE)}
     return start not in {BASE, *below}
 
@@ -186,16 +197,6 @@ def _present_revision(session: _Session) -> str:
 @cache
 def _scripts() -> ScriptDirectory:
     return ScriptDirectory(str(resources.folder("migrations")))
-
-
-def _resolve(name: str) -> str:
-    """The full identifier of a revision, "base" for none."""
-    try:
-        script: Script | None = _scripts().get_revision(name)
-    except CommandError as error:
-        known = ", ".join(sorted(script.revision for script in _scripts().walk_revisions()))
-        raise InputError(f"there is no revision {name!r}: give head, base or one of {known}") from error
-    return BASE if script is None else script.revision
 
 
 def _statements(start: str, end: str) -> list[str]:

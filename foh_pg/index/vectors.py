@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
+from psycopg.types.string import ByteaBinaryLoader
 
 from foh_pg.errors import InputError
 
@@ -79,3 +80,7 @@ def register(cursor: Any) -> None:
     """Let a cursor send query vectors; the connection it belongs to stays as it is."""
     cursor.adapters.register_dumper(QueryVector, QueryVectorDumper)
     cursor.adapters.register_dumper(QueryVectors, QueryVectorsDumper)
+    # A connection may read vectors by pgvector's own loader; here they stay bytes.
+    vector = cursor.adapters.types.get("vector")
+    if vector is not None:
+        cursor.adapters.register_loader(vector.oid, ByteaBinaryLoader)

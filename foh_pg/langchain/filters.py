@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,27 +78,32 @@ def _operator(field: Field, operator: str, value: Any) -> sa.ColumnElement[bool]
     raise InputError(f"filter: unknown operator {operator!r} on {field.name!r}; there are {OPERATORS}")
 
 
-class Field:
+class Field(ABC):
     """One entry of the metadata."""
 
     name: str
 
+    @abstractmethod
     def equals(self, value: Any) -> sa.ColumnElement[bool]:
-        raise NotImplementedError
+        """Whether it has this value."""
 
+    @abstractmethod
     def compares(
         self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
     ) -> sa.ColumnElement[bool]:
-        raise NotImplementedError
+        """Whether it stands so to this value."""
 
+    @abstractmethod
     def contains(self, value: Any) -> sa.ColumnElement[bool]:
-        raise NotImplementedError
+        """Whether it has this among its values."""
 
+    @abstractmethod
     def exists(self) -> sa.ColumnElement[bool]:
-        raise NotImplementedError
+        """Whether it is there."""
 
+    @abstractmethod
     def text(self) -> sa.ColumnElement[str]:
-        raise NotImplementedError
+        """What it is as text."""
 
 
 class _Json(Field):

@@ -268,6 +268,23 @@ class Learner(ABC):
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in names}
 
+    def set_parameters(self, **changed: Any) -> Self:
+        """Change hyper-parameters of a learner that goes on; what it has learned stays.
+
+        A value that makes no sense is an InputError and leaves the learner as it was.
+        """
+        before = self.parameters()
+        unknown = sorted(changed.keys() - before.keys())
+        if unknown:
+            raise InputError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
+        vars(self).update(changed)
+        try:
+            self._check_parameters()
+        except InputError:
+            vars(self).update(before)
+            raise
+        return self
+
     def state(self, without: Collection[str] = ()) -> State:
         """Give everything as a flat dict of plain arrays with a format version.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
 from foh_pg.learners.similarity import balance, label_matrix
 from foh_pg.learners.state import Part
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @register
@@ -314,6 +317,16 @@ class FOH(FOHParameters):
             sums *= weight
         self.reservoir_ = self.reservoir_.stand_for(weight)
         return True
+
+    def set_parameters(self, **changed: Any) -> Self:
+        """Change hyper-parameters; another `forget` counts from the next stage on."""
+        before = self.forget
+        super().set_parameters(**changed)
+        if self.started and self.forget != before:
+            # Priorities have the stages so far in them: rows to come must begin one step from the last ones.
+            shift = max(0, self.stages_ - 1) * float(np.log(self.forget) - np.log(before))
+            self.reservoir_ = self.reservoir_.shifted(shift)
+        return self
 
     # -- encoding ------------------------------------------------------------------------------------------
 

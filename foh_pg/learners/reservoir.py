@@ -89,8 +89,11 @@ class Reservoir:
 
     def stand_for(self, weight: float) -> Reservoir:
         """Return the reservoir of a stream `weight` times as long, of which the rows so far are a sample."""
-        shift = float(np.log(weight))
-        return replace(self, priorities=self.priorities - shift, limit=self.limit - shift)
+        return self.shifted(-float(np.log(weight)))
+
+    def shifted(self, shift: float) -> Reservoir:
+        """Return the same rows with other priorities: what rows to come are compared with."""
+        return replace(self, priorities=self.priorities + shift, limit=self.limit + shift)
 
     def without(self, keys: KeyArray) -> Reservoir:
         """Return the reservoir without the rows of these keys."""

@@ -32,7 +32,7 @@ def figures(content: Content) -> Iterator[Figure]:
     updates = [run for run in content.updates if run.kind == "update"]
     yield bits(updates)
     yield encoded(updates)
-    note = "Lists that rows joined or left, whose center changed, or that had gone stale."
+    note = "Lists whose center came, went or was split, or that had gone stale; rows that join open none."
     yield per_run("Lists encoded again per run", updates, "lists", lambda run: run.lists, note)
     yield lag(updates)
     yield time_spent(content.updates)

@@ -26,6 +26,12 @@ SELECT c.center, c.code, c.embedding, c.length, c.version, c.stale FROM {center}
 SAMPLES = """
 SELECT t.center, t.key, t.priority, t.tried, t.ids, t.codes FROM {sample} t ORDER BY t.center
 """
+CENTER_CODES = """
+INSERT INTO {center_code} (code, centers)
+SELECT c.code, array_agg(c.center ORDER BY c.center) FROM {center} c GROUP BY c.code
+"""
+GONE = "INSERT INTO {gone} (version, center) SELECT %(version)s, unnest(%(centers)s::int[])"
+FORGET_GONE = "DELETE FROM {gone} WHERE version <= %(version)s - {gone_versions}"
 
 IntArray = npt.NDArray[np.int64]
 
@@ -203,8 +209,8 @@ def changed_centers(before: Centers, after: Centers) -> tuple[IntArray, IntArray
     )
 
 
-def write_centers(session: Session, index: Index, before: Centers, after: Centers) -> None:
-    """Bring both tables from `before` to `after`, touching only what differs."""
+def write_centers(session: Session, index: Index, before: Centers, after: Centers, version: int) -> None:
+    """Bring the tables of centers from `before` to `after`, touching only what differs."""
     gone = before.ids[after.find(before.ids) < 0]
     centers, samples = changed_centers(before, after)
     for table, rows in (("center", centers), ("sample", samples)):
@@ -216,6 +222,11 @@ def write_centers(session: Session, index: Index, before: Centers, after: Center
                 session.execute("DELETE FROM {sample} WHERE center = ANY (%(ids)s)", {"ids": ids})
     _copy_centers(session, index, after.take(centers))
     _copy_samples(session, index, after.take(samples))
+    if len(gone) or len(centers):
+        session.execute("DELETE FROM {center_code}")
+        session.execute(CENTER_CODES)
+    session.execute(GONE, {"version": version, "centers": gone.tolist()})
+    session.execute(FORGET_GONE, {"version": version})
 
 
 def _copy_centers(session: Session, index: Index, centers: Centers) -> None:

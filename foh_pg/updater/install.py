@@ -27,9 +27,10 @@ FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
-# A search passes over consumed entries until they are vacuumed, and reads the codes of all centers from
-# their index alone only where pages are known to be visible to all. Neither table grows with the source.
-VACUUM = ("VACUUM (SKIP_LOCKED) {stream}", "VACUUM (SKIP_LOCKED) {center}")
+# A search passes over what was consumed or replaced until it is vacuumed. None of them grows with the source.
+VACUUM = tuple(
+    f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "center_code", "projection")
+)
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics)
@@ -101,7 +102,7 @@ def install(session: Session, run: Run, new: Installation) -> None:
         run.step(1, 6)
         new.write(session)
         run.step(2, 6)
-        write_centers(session, new.index, new.before, new.after)
+        write_centers(session, new.index, new.before, new.after, new.version)
         run.step(3, 6)
         _write_model(session, new)
         run.step(4, 6)

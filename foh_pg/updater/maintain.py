@@ -83,8 +83,8 @@ def follow(
     who = np.concatenate([renewed, chosen[fresh]])
     priorities = np.concatenate([kept, asked.priorities[fresh]])
     gone = np.sort(np.concatenate([np.flatnonzero(dead), alive[asked.dropped]]))
-    if len(gone) == len(centers) and len(who) == 0 and centers.lengths.sum() > len(changed):
-        # Rows are left and no row comes that could be a center: the longest list keeps its own meanwhile.
+    if len(gone) == len(centers) and len(who) == 0:
+        # No row comes that could be a center: the longest list keeps its own, for what is left in it.
         gone = np.delete(gone, np.argmax(centers.lengths[gone]))
     return gone, Candidates(rows.keys[who], codes[who], rows.vectors[who], priorities)
 

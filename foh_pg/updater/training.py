@@ -15,9 +15,16 @@ from foh_pg.metrics import mean_average_precision
 from foh_pg.updater.description import Index
 from foh_pg.updater.model import Model, label_lists, typical_distance
 from foh_pg.updater.source import Rows, take_ragged
+from foh_pg.updater.state import Arrays
 
 # With fewer held-out rows than this a comparison says nothing.
 LEAST_HELD_OUT = 40
+
+# Options that a learner may be given while it learns.
+ALTERABLE = ("label_weight", "memory", "forget", "similarity", "max_labels")
+
+# A longer label is a text, not a name: it does not fit the index of foh.label, and one would stop every run.
+LONGEST_LABEL = 500
 
 
 def new_learner(index: Index) -> Learner:
@@ -25,13 +32,25 @@ def new_learner(index: Index) -> Learner:
     if index.labels is None:
         return RandomHyperplanes(index.bits, seed=int(index.options["seed"]))
     kind: Any = learners.get(index.learner)
-    known = set(kind(bits=index.bits).parameters())
-    names = ("label_weight", "memory", "forget", "similarity", "seed", "max_labels")
+    made: Learner = kind(bits=index.bits)
+    return made.set_parameters(**_parameters(index, made, ("seed", *ALTERABLE)))
+
+
+def restored(index: Index, arrays: Arrays) -> Learner:
+    """A learner that was saved, with the options that the index has now."""
+    learner, wanted = Learner.from_state(arrays), new_learner(index)
+    if type(learner) is not type(wanted):
+        # The index had no labels then.
+        return wanted
+    return learner.set_parameters(**_parameters(index, learner, ALTERABLE))
+
+
+def _parameters(index: Index, learner: Learner, names: tuple[str, ...]) -> dict[str, Any]:
+    known = learner.parameters()
     chosen = {name: index.options[name] for name in names if name in known}
     if chosen.get("max_labels") == 0:
         chosen.update(max_labels=1)
-    made: Learner = kind(bits=index.bits, **chosen)
-    return made
+    return chosen
 
 
 def held_out(index: Index, rows: Rows) -> npt.NDArray[np.bool_]:
@@ -41,7 +60,9 @@ def held_out(index: Index, rows: Rows) -> npt.NDArray[np.bool_]:
 
 def learn(index: Index, learner: Learner, rows: Rows) -> None:
     """One stage. Rows without labels are the learner's to skip."""
-    labels = None if index.labels is None else list(label_lists(rows.labels))
+    labels = None
+    if index.labels is not None:
+        labels = [[name for name in row if len(name) <= LONGEST_LABEL] for row in label_lists(rows.labels)]
     learner.partial_fit(rows.vectors, labels, index.keys.plain(rows.keys))
 
 

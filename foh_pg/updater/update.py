@@ -281,7 +281,9 @@ class Work:
         if self.learner is None:
             with self.session.snapshot():
                 arrays = load_arrays(self.session, "learner", self.learned)
-            self.learner = training.new_learner(self.index) if arrays is None else Learner.from_state(arrays)
+            self.learner = (
+                training.new_learner(self.index) if arrays is None else training.restored(self.index, arrays)
+            )
         return self.learner
 
     # -- odd states ----------------------------------------------------------------------------------------
@@ -307,6 +309,10 @@ class Work:
 
     def fill_all(self, batch_size: int) -> None:
         """Learn from what is in the stream, then read, encode and place the whole source."""
+        with self.run.phase("read"):
+            first = self._read(1)
+        if first.truncated:
+            self._truncate(first)
         learned, learner, after, more = self.learned, None, 0, True
         while more:
             with self.run.phase("read"):

@@ -214,7 +214,7 @@ class Watcher:
         except Stopped:
             log.info("index %r: stopped before the stream was drained; nothing is lost", name)
             raise
-        except (FohError, psycopg.Error) as error:
+        except Exception as error:
             if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
                 log.info("index %r: canceled and rolled back; nothing is lost", name)
                 raise Stopped(str(error)) from error
@@ -223,7 +223,9 @@ class Watcher:
                 raise
             wait = trouble.backoff.fail()
             trouble.message, trouble.until = line(error), time.monotonic() + wait
-            log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait)
+            # What nobody foresaw is a fault of ours: the other indexes go on, and the log has where it was.
+            ours = None if isinstance(error, (FohError, psycopg.Error)) else error
+            log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
             return False
         finally:
             self._working = False

@@ -11,6 +11,8 @@ revision = "0002"
 down_revision = "0001"
 
 
+# There is no index yet when this runs. A later migration that changes the SQL of an index's own objects ends
+# with SELECT foh._define_functions(i) FROM foh.index i.
 def upgrade(op: Operations) -> None:
     store(op, *sql_files("index"))
     apply(op, *sql_files("functions", "views"), "grants.sql")

@@ -23,6 +23,10 @@ BEGIN
     EXECUTE format('GRANT SELECT (%s) ON %s TO %I', list, relation, owner);
     -- In force only where row-level security is, now or later.
     IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = relation AND polname = 'foh' AND polroles = ARRAY[(SELECT oid FROM pg_roles WHERE rolname = owner)]) THEN
+        IF EXISTS (SELECT FROM pg_policy WHERE polrelid = relation AND polname = 'foh') THEN
+            RAISE EXCEPTION 'foh: % has a policy named foh that is not ours', relation
+                USING ERRCODE = 'duplicate_object', HINT = format('That name is needed: ALTER POLICY foh ON %s RENAME TO ...', relation);
+        END IF;
         EXECUTE format('CREATE POLICY foh ON %s FOR SELECT TO %I USING (true)', relation, owner);
     END IF;
 END

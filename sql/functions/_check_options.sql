@@ -48,6 +48,10 @@ BEGIN
             RAISE EXCEPTION 'foh: option % is %, it must be %', quote_literal(o.key), o.value, problem
                 USING ERRCODE = 'invalid_parameter_value';
         END IF;
+        -- 3.0 is a whole number too, and 3 is how all that reads it wants it written.
+        IF o.whole AND o.type = 'number' THEN
+            given := jsonb_set(given, ARRAY[o.key], to_jsonb(trunc(o.value::numeric)));
+        END IF;
     END LOOP;
     given := coalesce(base, known) || given;
     IF (given ->> 'homes')::int = 0 AND (given ->> 'neighbors')::int = 0 THEN

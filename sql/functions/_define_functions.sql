@@ -5,6 +5,9 @@ SET search_path = pg_catalog, pg_temp
 SET check_function_bodies = off
 AS $function$
 DECLARE
+    -- CREATE OR REPLACE makes a new version of the row in pg_proc: what is still at its old place was not made again.
+    before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p
+                          WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name)));
     t record;
     f record;
 BEGIN
@@ -13,6 +16,7 @@ BEGIN
     LOOP
         EXECUTE foh._render(t.body, foh._names(i));
     END LOOP;
+    PERFORM foh._drop_outdated(i, before);
     FOR f IN SELECT p.oid::regprocedure AS signature FROM pg_proc p
              WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name))
     LOOP

@@ -11,8 +11,10 @@ BEGIN
     LOOP
         EXECUTE format('DROP FUNCTION %s', o.signature);
     END LOOP;
+    -- Index model has a function model_state; the table of that name belongs to all indexes.
     FOR o IN SELECT c.oid::regclass AS name FROM pg_class c
              WHERE c.relnamespace = 'foh'::regnamespace AND c.relkind = 'r' AND c.relname = ANY (foh._object_names(i.name))
+               AND c.relname <> 'model_state'
     LOOP
         EXECUTE format('DROP TABLE %s', o.name);
     END LOOP;

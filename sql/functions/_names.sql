@@ -20,7 +20,7 @@ DECLARE
         WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
         WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
         ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s)' END;
-    several boolean := (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0;
+    several boolean := i.several;
     to_vector text;
     labels_of text;
     changed text;
@@ -56,7 +56,7 @@ BEGIN
     END IF;
     SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
     FROM unnest(foh._suffixes()) suffix;
-    RETURN objects || jsonb_build_object(
+    RETURN objects || i.options || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
@@ -92,7 +92,7 @@ BEGIN
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
         'query_to_center', format(unit, v, 'vector'),
-        'query_center_distance', format(center_distance, v, 'q.unit', 'scale'),
+        'query_center_distance', format(center_distance, v, 'e.unit', 'm.scale'),
         'explain_to_center', format(unit, v, 'query'),
         'explain_center_distance', format(center_distance, v, 'q.unit', 'q.scale'),
         'hamming_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
@@ -102,17 +102,13 @@ BEGIN
         -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
         'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
         -- With several homes a key comes from several lists.
-        'distinct_open', CASE WHEN several THEN '(SELECT DISTINCT ON (m.key) m.key, m.distance, m.seq FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance)' ELSE '' END,
-        'seed', i.options ->> 'seed',
-        'blend', i.options ->> 'blend',
-        'homes', i.options ->> 'homes',
-        'neighbors', i.options ->> 'neighbors',
-        'max_stale', i.options ->> 'max_stale',
-        'label_weight', i.options ->> 'label_weight',
-        'probes', i.options ->> 'probes',
-        'shortlist', i.options ->> 'shortlist',
-        'exact_rows', i.options ->> 'exact_rows',
+        'distinct_open', CASE WHEN several THEN '(SELECT DISTINCT ON (m.key) m.key, m.distance, m.seq FROM (' ELSE '(' END,
+        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance)' ELSE ')' END,
+        'unfolded', CASE WHEN several THEN 'probes::bigint * enough' ELSE 'enough' END,
+        -- A key of any length may not fit into an index together with its code.
+        'stream_included', CASE WHEN i.key_type IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype) THEN ' INCLUDE (seq, key, op, code)' ELSE '' END,
+        -- How many versions back the centers that went are known.
+        'gone_versions', 64,
         'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
         'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
         'stream_marker_idx', quote_ident(i.name || '_stream_marker_idx'));

@@ -4,10 +4,14 @@ RETURNS TABLE (rows bigint, centers bigint, stale float8, stream bigint, deferre
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    -- A row is in as many lists as it has homes; with neighbors besides, only the items say how many rows there are.
+    rows_of text := CASE WHEN (i.options ->> 'neighbors')::int > 0 THEN '(SELECT count(*) FROM {item})'
+                         ELSE 'coalesce(sum(length) / greatest(1, least({homes}, count(*))), 0)::bigint' END;
 BEGIN
-    RETURN QUERY EXECUTE foh._render($$
+    RETURN QUERY EXECUTE foh._render('
         SELECT c.rows, c.centers, c.stale, s.stream, s.deferred, s.waiting_since
-        FROM (SELECT coalesce(sum(length), 0)::bigint AS rows, count(*) AS centers,
+        FROM (SELECT ' || rows_of || $$ AS rows, count(*) AS centers,
                      coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
              (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND code IS NULL) AS deferred, min(written_at) AS waiting_since
               FROM {stream}) s $$, foh._names(i));

@@ -5,6 +5,8 @@ AS $function$
     SELECT ARRAY[
         'projection',
         'center',
+        'center_code',
+        'gone',
         'list',
         'sample',
         'item',

@@ -1,5 +1,5 @@
--- Changes options of an index. probes, shortlist and blend take effect at once; what shapes codes and lists does with
--- the next update, and label_weight with foh-pg update --full.
+-- Changes options of an index. probes, shortlist and blend take effect at once, the others with the next update, which
+-- encodes everything again where homes, neighbors or label_weight have changed.
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -10,7 +10,12 @@ DECLARE
     new foh.index := old;
 BEGIN
     PERFORM foh._lock(old.id);
+    PERFORM foh._check_source(old);
     PERFORM foh._check_ownership(old.source);
+    -- A column of another type or name is foh.refresh's to judge.
+    IF EXISTS (SELECT FROM foh._columns(old) c WHERE NOT c.usable) THEN
+        PERFORM foh._refuse_changed(name);
+    END IF;
     new.options := foh._check_options(alter_index.options, old.options);
     IF new.options -> 'triggers' <> old.options -> 'triggers' THEN
         PERFORM foh._remove_triggers(old, old.source);

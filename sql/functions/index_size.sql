@@ -6,5 +6,6 @@ AS $function$
     SELECT s.suffix, pg_total_relation_size(c.oid)
     FROM foh._index(name) i CROSS JOIN unnest(foh._suffixes()) WITH ORDINALITY AS s (suffix, at)
     JOIN pg_class c ON c.relnamespace = 'foh'::regnamespace AND c.relkind = 'r' AND c.relname = i.name || '_' || s.suffix
+         AND c.relname <> 'model_state'
     ORDER BY s.at
 $function$;

@@ -1,4 +1,6 @@
 -- The trigger of the table that holds the labels: the rows of the source whose labels changed are encoded again.
+-- It writes no tombstone. A row that it finds missing, or without an embedding, may be there in a transaction that it does
+-- not see, whose entry a later tombstone would hide; and a row that is gone has left an entry of its own.
 CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -26,18 +28,20 @@ BEGIN
             SELECT t.key, r.op, r.version, r.center, r.code
             FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t,
                  LATERAL {record}(t.key, false, deferred) r
-            WHERE t.key IS NOT NULL;
+            WHERE t.key IS NOT NULL AND r.op = 'u';
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {stream} (key, op, version, center, code)
         SELECT t.key, r.op, r.version, r.center, r.code
         FROM (SELECT DISTINCT n.{labels_key} AS key FROM new_rows n WHERE n.{labels_key} IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r;
+             LATERAL {record}(t.key, false, deferred) r
+        WHERE r.op = 'u';
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center, code)
         SELECT t.key, r.op, r.version, r.center, r.code
         FROM (SELECT DISTINCT o.{labels_key} AS key FROM old_rows o WHERE o.{labels_key} IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r;
+             LATERAL {record}(t.key, false, deferred) r
+        WHERE r.op = 'u';
     ELSE
         INSERT INTO {stream} (key, op, version, center, code)
         SELECT t.key, r.op, r.version, r.center, r.code
@@ -46,7 +50,8 @@ BEGIN
               UNION
               SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{labels} FROM old_rows o EXCEPT ALL
                                  SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r;
+             LATERAL {record}(t.key, false, deferred) r
+        WHERE r.op = 'u';
     END IF;
     RETURN NULL;
 END

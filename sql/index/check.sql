@@ -57,6 +57,14 @@ SELECT 1, 'the length of a list is not what its center says', NULL, c.center, fo
 FROM {center} c, marker m, LATERAL (SELECT count(*) AS n FROM listed WHERE listed.center = c.center) l
 WHERE m.truncated = 0 AND c.length <> l.n
 UNION ALL
+SELECT 1, 'a search would not find an entry of the stream: its center is gone, and not recorded as such', n.key::text, n.center, NULL
+FROM newest n, foh.index i
+WHERE i.id = {id} AND n.op = 'u' AND n.center <> 0 AND n.version >= i.version - {gone_versions} AND NOT EXISTS (SELECT FROM {center} c WHERE c.center = n.center)
+  AND NOT EXISTS (SELECT FROM {gone} g WHERE g.center = n.center AND g.version > n.version)
+UNION ALL
+SELECT 1, 'a search would not find a center by its code', NULL, coalesce(c.center, g.center), NULL
+FROM {center} c FULL JOIN (SELECT g.code, unnest(g.centers) AS center FROM {center_code} g) g USING (center, code) WHERE g.code IS NULL OR c.code IS NULL
+UNION ALL
 -- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
 -- is left to rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * {bits}), 2))

@@ -5,6 +5,7 @@ RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 -- A scan is what is meant here; the search that calls this has ruled it out for its lookups.
 SET enable_seqscan = on
+SET enable_bitmapscan = on
 SET enable_hashjoin = on
 SET enable_mergejoin = on
 AS $body$

@@ -27,7 +27,7 @@ BEGIN
             ('centers probed', coalesce(cardinality(centers), 0)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.version < s.version OR t.center = ANY (coalesce(centers, ARRAY[0]))))),
+                                  AND (t.version = 0 OR t.center = ANY (coalesce(centers, ARRAY[0])) OR NOT EXISTS (SELECT FROM {center} c WHERE c.center = t.center)))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by Hamming distance alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);

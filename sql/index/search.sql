@@ -10,6 +10,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 SET plan_cache_mode = force_generic_plan
 -- The lookup by key is pinned: the plan may have been made when the table was empty.
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
@@ -18,7 +19,8 @@ AS $body$
 DECLARE
     near pg_catalog.record;
     reach int := coalesce(probes, {probes});
-    ranked int := coalesce(shortlist, {shortlist});
+    -- A code alone has nothing to rank a shortlist by.
+    ranked int := CASE WHEN query IS NULL THEN least(shortlist, 0) ELSE coalesce(shortlist, {shortlist}) END;
     wanted int := least(greatest(k, ranked), 10000000);
     more bigint;
     keys {key_type}[];
@@ -54,6 +56,14 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, ranked, k;
         ELSIF ranked OPERATOR(pg_catalog.=) 0 THEN
+            -- Mostly every key is there to see, and one scan says so.
+            RETURN QUERY SELECT e.key, e.distance, {hamming_score}
+                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
+                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k
+                           AND k OPERATOR(pg_catalog.=) (SELECT count(*) FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) ANY (near.keys{key_collate}));
+            IF FOUND THEN
+                RETURN;
+            END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg({hamming_score_t}) INTO keys, distances, scores
             FROM (SELECT e.key, e.distance
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
@@ -77,7 +87,7 @@ BEGIN
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
         reach := least(reach::bigint OPERATOR(pg_catalog.*) more, 10000000);
         wanted := least(wanted::bigint OPERATOR(pg_catalog.*) more, 10000000);
-        near := {near}(query, code, reach, wanted, true);
+        near := {near}(query, near.code, reach, wanted, true);
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, near.code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END

@@ -6,19 +6,30 @@ CREATE TABLE {projection} (
     mask    bit({bits}) NOT NULL
 );
 CREATE TABLE {center} (
-    center    int NOT NULL,
+    center    int PRIMARY KEY,
     code      bit({bits}) NOT NULL,
     embedding {center_type} NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0,
-    -- A search reads every code and few embeddings: the codes alone are a twentieth of the pages.
-    PRIMARY KEY (center) INCLUDE (code)
+    stale     real NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
+-- The codes of centers tie a lot. A search compares every code once, and reads the centers of the nearest: of hundreds of
+-- centers, dozens of codes, a page.
+CREATE TABLE {center_code} (
+    code    bit({bits}) PRIMARY KEY,
+    centers int[] NOT NULL
+);
+-- Centers that a version did away with, for the entries of the stream that still name them.
+CREATE TABLE {gone} (
+    version bigint NOT NULL,
+    center  int NOT NULL,
+    PRIMARY KEY (version, center)
+);
 -- A short code would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
 ALTER TABLE {center} ALTER COLUMN code SET STORAGE PLAIN;
+ALTER TABLE {center_code} ALTER COLUMN code SET STORAGE PLAIN;
 -- Arrays, not rows: 25-34 bytes an entry against 110, and a fifth of the WAL.
 CREATE TABLE {list} (
     center int NOT NULL,
@@ -55,7 +66,8 @@ CREATE TABLE {item} (
 ) WITH (fillfactor = 90);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the
 -- source must be read again).
--- version 0 marks an entry without a code, which every search reads, as it does all older versions.
+-- version 0 marks an entry without a code, which every search reads. One of an older version is read with its center, or
+-- everywhere once that is gone.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
@@ -66,8 +78,9 @@ CREATE TABLE {stream} (
     written_at timestamptz NOT NULL DEFAULT now()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05);
--- Entries of the probed centers, and of older versions, without reading the rest.
-CREATE INDEX {stream_center_idx} ON {stream} (version, center);
+-- Entries of the probed centers, and of older versions, without reading the rest. Those of a center lie all over the
+-- table: what a search asks of them is in the index, once autovacuum has been there.
+CREATE INDEX {stream_center_idx} ON {stream} (version, center){stream_included};
 -- Whether a key has a newer entry than the one in hand.
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
 -- The last TRUNCATE, and whether a resync is due.

@@ -59,6 +59,15 @@ class TestMigrate:
         assert "nothing to do" in installer("migrate").stderr
         installer("migrate", "--to=base", answer="y\n")
 
+    @pytest.mark.parametrize("name", ["nowhere", "", "+1", "0001:0002"])
+    def test_checks_the_revision_before_it_connects(self, name: str) -> None:
+        result = CliRunner().invoke(app, ["migrate", f"--to={name}", "--dsn=host=/no/such/directory"])
+        assert result.exit_code == 1
+        assert (
+            result.stderr
+            == f"foh-pg: there is no revision {name!r}: give head, base or one of 0001, {migrations.head()}\n"
+        )
+
     def test_without_pgvector(self, new_database) -> None:
         error = CommandLine(new_database(), "installer")("migrate", code=1).stderr
         assert re.fullmatch(r"foh-pg: the extension pgvector is not installed.*\n", error)

@@ -9,8 +9,6 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.bench.advise import QUARTER, Figure, Sample, Table, decide
-from foh_pg.labels import LabelSets
 from tests.acceptance.test_cli import CommandLine
 from tests.postgres import Database
 
@@ -27,7 +25,7 @@ def vectors_of(labels: np.ndarray, signal: float) -> np.ndarray:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(len(labels), DIMENSIONS))
     X[:, :8] *= 4
-    X[:, 8:] += signal * rng.normal(size=(LABELS, DIMENSIONS - 8))[labels]
+    X[:, 8:] += signal * rng.normal(size=(labels.max() + 1, DIMENSIONS - 8))[labels]
     return X
 
 
@@ -48,8 +46,8 @@ def fill(
         )
 
 
-def numbers() -> np.ndarray:
-    return np.random.default_rng(0).integers(LABELS, size=ROWS)
+def numbers(labels: int = LABELS) -> np.ndarray:
+    return np.random.default_rng(0).integers(labels, size=ROWS)
 
 
 def state(database: Database) -> list[Any]:
@@ -90,12 +88,19 @@ def test_labels_that_help(cli: CommandLine, connection: psycopg.Connection[Any],
     assert connection.execute("SELECT bits FROM foh.index_stat").fetchall() == [(answer["bits"],)]
 
 
-def test_all_rows_labelled(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
-    labels = numbers()
-    fill(connection, vectors_of(labels, 0.5), labels.tolist(), "real[]", "int")
+def test_more_labels_than_short_codes_tell_apart(
+    cli: CommandLine, connection: psycopg.Connection[Any]
+) -> None:
+    """A classifier finds the label of a query, every row has one, and 32 bits cannot hold forty of them apart."""
+    labels = numbers(40)
+    fill(connection, vectors_of(labels, 1.0), labels.tolist(), "real[]", "int")
     answer = advise(cli, "--labels=label")
-    assert answer["choice"] in ("foh", "label filter")
+    assert (answer["choice"], answer["bits"], answer["sql"]) == ("label filter", None, None)
     assert answer["sample"]["labelled_share"] == 1
+    assert answer["reason"].startswith("Classify the query and filter by label")
+    # Where rows without a label would be lost, a filter is no choice.
+    connection.execute("UPDATE item SET label = NULL WHERE id % 10 = 0")
+    assert advise(cli, "--labels=label")["choice"] == "foh"
 
 
 def test_random_labels(cli: CommandLine, connection: psycopg.Connection[Any], database: Database) -> None:
@@ -149,20 +154,3 @@ def test_a_partial_view_is_an_error(cli: CommandLine, connection: psycopg.Connec
     connection.execute("ALTER TABLE item FORCE ROW LEVEL SECURITY")
     error = cli("advise", "item", "--embedding=embedding", code=1).stderr
     assert "row-level security" in error
-
-
-def test_a_small_sample_of_a_large_table() -> None:
-    """Exact cosine gains from rows that the sample does not have: the advice says so."""
-    table = Table("public", "item", "id", "embedding", "vector", "label", "text")
-    X, sets = np.zeros((1000, 4), dtype=np.float32), LabelSets.single([0] * 1000)
-    figures = [
-        Figure(QUARTER, None, "distance", {10: 0.2}, None),
-        Figure("exact cosine", None, "distance", {10: 0.25, 100: 0.2}, None),
-        Figure("classify and filter", None, "likeliest label", {10: 0.3, 100: 0.2}, None),
-        Figure("foh, anchored", 32, "code and distance", {10: 0.295, 100: 0.2}, None),
-        Figure("foh, anchored", 64, "code and distance", {10: 0.3, 100: 0.2}, None),
-    ]
-    advice = decide(Sample(table, 16_000, 16_000, X, sets, ("a",)), figures)
-    assert (advice.choice, advice.bits) == ("foh", 32)
-    assert "gains 0.050 from four times the rows, which makes about 0.350 on all 16000" in advice.reason
-    assert "--sample" not in decide(Sample(table, 1000, 1000, X, sets, ("a",)), figures).reason

@@ -29,6 +29,17 @@ def cli(shop: Shop, database: Database) -> CommandLine:
     return CommandLine(database)
 
 
+def test_columns_named_like_ours(database: Database) -> None:
+    shop = Shop(database.connect("app_owner"), key="distance")
+    shop.run("ALTER TABLE {source} ADD score int DEFAULT 9")
+    shop.fill(range(10), BASE[:10])
+    cli = CommandLine(database)
+    found = cli("search", "items", "--vector", QUERY, "-k1", "--columns", "score", "--json").stdout
+    [row] = json.loads(found)
+    assert list(row) == ["distance", "score", "hamming", "foh_score"]
+    assert (row["distance"], row["score"]) == (7, 9)
+
+
 class TestSearch:
     def test_table(self, cli: CommandLine) -> None:
         lines = cli(
@@ -79,7 +90,7 @@ class TestSearch:
             (("--vector", "[1]", "--like", "1"), 2, "either --vector or --like"),
             (("--vector", "1, 2"), 2, "not a list of numbers"),
             (("--vector", "[[1]]"), 2, "not a list of numbers"),
-            (("--vector", "[1, 2]"), 1, "index 'items' has 8 dimensions, the query has 2"),
+            (("--vector", "[1, 2]"), 1, "foh-pg: index 'items' has 8 dimensions, the query has 2"),
             (("--vector", QUERY, "-k", "0"), 1, "k is 0, it must be 1 or more"),
             (("--vector", QUERY, "--param", "a=1"), 1, "there is no filter"),
             (("--vector", QUERY, "--param", "a"), 2, "NAME=VALUE"),

@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foh_pg.cli import update
 from tests.acceptance.test_cli import CommandLine
 from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
@@ -59,3 +60,21 @@ def test_an_index_that_is_not_built_is_no_failure_of_all(
         "SELECT foh.create_index('second', source => 'digit', embedding => 'embedding', bits => 16)"
     )
     assert "'second' is not built yet" in built("update", "--all").stderr
+
+
+def test_a_fault_of_ours_leaves_the_other_indexes_their_turn(
+    built: CommandLine, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE other (id int PRIMARY KEY, embedding extensions.vector(64))")
+    connection.execute("SELECT foh.create_index('zz', source => 'other', embedding => 'embedding')")
+    work = update.run_update
+
+    def fail(target: Any, name: str, **settings: Any) -> Any:
+        if name == "digits":
+            raise ZeroDivisionError("division by zero")
+        return work(target, name, **settings)
+
+    monkeypatch.setattr(update, "run_update", fail)
+    result = built("update", "--all", code=1)
+    assert isinstance(result.exception, ZeroDivisionError)
+    assert "index 'zz': nothing to do" in result.stderr

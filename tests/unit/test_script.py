@@ -54,7 +54,7 @@ def test_a_missing_folder_is_named() -> None:
     ],
 )
 def test_direction(start: str, to: str, down: bool) -> None:
-    assert migrations.is_downgrade(migrations._resolve(start), to) is down
+    assert migrations.is_downgrade(migrations.resolve(start), to) is down
 
 
 def test_there_is_one_head() -> None:

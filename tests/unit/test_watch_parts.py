@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import http.client
 import random
+from types import SimpleNamespace
 
 import pytest
 
 from foh_pg.errors import InputError
+from foh_pg.updater import watch
 from foh_pg.updater.backoff import Backoff
 from foh_pg.updater.counters import METRICS, Counters
 from foh_pg.updater.exposition import serving
@@ -84,3 +86,21 @@ def test_metrics_and_health_over_http() -> None:
             pass
     with pytest.raises(OSError, match="refused"):
         ask(port, "/metrics")
+
+
+def test_a_fault_of_ours_in_one_index_does_not_end_the_watcher(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def update(connection: object, name: str, **settings: object) -> Run:
+        if name == "a":
+            raise ZeroDivisionError("division by zero")
+        return Run(name, "update", 1, 2)
+
+    monkeypatch.setattr(watch, "update", update)
+    watcher = watch.Watcher(lambda: SimpleNamespace(closed=False), watch.Settings())  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(watcher, "_poll", lambda: [("a", "ready", 1), ("b", "ready", 1)])
+    watcher._round()
+    assert watcher.counters.get("foh_run_errors_total", index="a") == 1
+    assert watcher.counters.get("foh_runs_total", index="b") == 1
+    assert watcher.health()[1]["indexes"] == {"a": "division by zero", "b": "ok"}
+    assert "in update" in caplog.text

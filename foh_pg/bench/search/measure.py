@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import psycopg
+from psycopg import sql
 
+from foh_pg.bench.search import table
 from foh_pg.bench.search.contenders import Contender, Form
 from foh_pg.bench.search.table import Rows
 
 # Queries that one form answers before the next has its turn: few, so that all see the same machine.
 BLOCK = 10
+
+# The server plans a prepared statement anew five times; where a query takes seconds, that does not show.
+WARM_UP, WARM_UP_CAPPED = 7, 1
 
 Record = dict[str, Any]
 
@@ -35,7 +40,7 @@ class Backend:
             return time.perf_counter()
         return int(self._usage.read_text().split()[0]) / 1e9
 
-    def ask(self, form: Form, query: npt.NDArray[np.float32]) -> list[int]:
+    def ask(self, form: Form, query: npt.NDArray[np.float32] | str) -> list[int]:
         found = self.cursor.execute(form.statement, (query,), prepare=True).fetchall()
         return [row[0] for row in found]
 
@@ -47,7 +52,7 @@ class Backend:
 def interleave(
     backend: Backend,
     forms: Sequence[tuple[str, Form]],
-    queries: npt.NDArray[np.float32],
+    queries: npt.NDArray[np.float32] | Sequence[str],
     judge: Callable[[int, list[int], int], dict[str, float]],
 ) -> Iterator[Record]:
     """Ask every query of every form, block by block, and give one record per form."""
@@ -55,12 +60,13 @@ def interleave(
     quality: dict[int, list[dict[str, float]]] = {n: [] for n in range(len(forms))}
     for _, form in forms:
         backend.prepare(form)
-        # The server plans a prepared statement anew five times.
-        for query in queries[:7]:
+        for query in queries[: WARM_UP if form.most is None else WARM_UP_CAPPED]:
             backend.ask(form, query)
     for start in range(0, len(queries), BLOCK):
-        block = queries[start : start + BLOCK]
         for n, (_, form) in enumerate(forms):
+            block = queries[start : min(start + BLOCK, form.most or len(queries))]
+            if not len(block):
+                continue
             backend.prepare(form)
             cpu, wall = backend.cpu(), time.perf_counter()
             answers = [backend.ask(form, query) for query in block]
@@ -73,6 +79,8 @@ def interleave(
             "contender": title,
             "form": form.name,
             "k": form.k,
+            "curve": form.curve,
+            "asked": len(quality[n]),
             "cpu_ms": float(np.mean(cpu_ms)),
             "cpu_ms_blocks": cpu_ms.round(4).tolist(),
             "wall_ms": float(np.mean(wall_ms)),
@@ -80,30 +88,46 @@ def interleave(
         }
 
 
-def judge_by(rows: Rows, nearest: npt.NDArray[np.int64]) -> Callable[[int, list[int], int], dict[str, float]]:
+def judge_by(
+    rows: Rows, nearest: npt.NDArray[np.int64] | None = None
+) -> Callable[[int, list[int], int], dict[str, float]]:
     """Precision by label among the k asked for, recall of the exact nearest, the share of rows that came."""
 
     def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
         keys = np.array(answer, dtype=np.int64)
         hits = rows.relevant(query, keys) if len(keys) else np.zeros(0, dtype=bool)
-        exact = nearest[query, : min(k, nearest.shape[1])]
         ranks = np.arange(1, len(hits) + 1)
         average = float((hits.cumsum() / ranks)[hits].mean()) if hits.any() else 0.0
-        return {
+        found = {
             "precision": float(hits.sum()) / k,
             "average_precision": average,
-            "recall": float(np.isin(exact, keys).mean()),
             "returned": len(keys) / k,
         }
+        if nearest is not None:
+            found["recall"] = float(np.isin(nearest[query, : min(k, nearest.shape[1])], keys).mean())
+        return found
 
     return judge
 
 
 def built(dsn: str, connection: psycopg.Connection[Any], contender: Contender, rows: Rows) -> Record:
-    """Build one contender: seconds and bytes."""
+    """Build one contender: seconds and bytes. Its table is there before."""
+    if connection.execute("SELECT to_regclass(%s)", (contender.table,)).fetchone() == (None,):
+        table.copy(connection, contender.table)
     start = time.perf_counter()
     contender.build(dsn, connection, rows)
     seconds = time.perf_counter() - start
-    found = connection.execute(contender.size).fetchone()
+    record = {
+        "contender": contender.name,
+        "build_seconds": seconds,
+        "bytes": _number(connection, contender.size),
+    }
+    if contender.reached is not None:
+        record["reached"] = _number(connection, contender.reached) / len(rows.base)
+    return record
+
+
+def _number(connection: psycopg.Connection[Any], query: sql.Composed) -> int:
+    found = connection.execute(query).fetchone()
     assert found is not None
-    return {"contender": contender.name, "build_seconds": seconds, "bytes": int(found[0])}
+    return int(found[0])

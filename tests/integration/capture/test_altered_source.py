@@ -251,6 +251,24 @@ class TestRefresh:
         assert codes(items) == expected_codes(items, {1: X[3]})
         assert problems(items) == []
 
+    def test_takes_another_column_in_a_restored_database(self, items: Connection) -> None:
+        write(items, 1)
+        items.execute("ALTER TABLE items ADD COLUMN vec extensions.vector(8)")
+        # Where the oid of the table is another one, attribute numbers say nothing.
+        items.execute("UPDATE foh.index SET source_oid = 1")
+        items.execute("SELECT foh.refresh('idx')")
+        assert "r" not in {entry.op for entry in entries(items)}
+        items.execute("UPDATE foh.index SET source_oid = 1")
+        items.execute("SELECT foh.refresh('idx', embedding => 'vec')")
+        assert "r" in {entry.op for entry in entries(items)}
+
+    def test_labels_of_another_type_are_read_again(self, connection: Connection) -> None:
+        create_table(connection, more=", label text")
+        create_index(connection, labels="label")
+        connection.execute("ALTER TABLE items ALTER label TYPE text[] USING string_to_array(label, ',')")
+        connection.execute("SELECT foh.refresh('idx')")
+        assert [entry.op for entry in entries(connection)] == ["r"]
+
     def test_refuses_other_dimensions(self, items: Connection) -> None:
         items.execute("ALTER TABLE items ALTER embedding TYPE extensions.vector(9)")
         items.execute("INSERT INTO items (id, embedding) VALUES (1, '[1,2,3,4,5,6,7,8,9]')")
@@ -296,6 +314,21 @@ class TestRefresh:
 
 
 class TestAlterIndex:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "ALTER embedding TYPE extensions.vector(9)",
+            "ALTER id TYPE bigint",
+            "RENAME embedding TO vec",
+            "DROP COLUMN embedding",
+        ],
+    )
+    def test_leaves_a_changed_table_to_refresh(self, items: Connection, change: str) -> None:
+        items.execute(f"ALTER TABLE items {change}")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="table of index 'idx' has changed"):
+            items.execute("SELECT foh.alter_index('idx', '{\"probes\": 4}')")
+        assert items.execute("SELECT options -> 'probes' FROM foh.index").fetchone() == (3,)
+
     def test_the_form_of_the_triggers(self, connection: Connection) -> None:
         create_table(connection)
         create_index(connection)

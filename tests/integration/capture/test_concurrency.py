@@ -24,6 +24,7 @@ from tests.recorded import (
     newest,
     problems,
     projection,
+    record_center_codes,
     text,
     vectors,
 )
@@ -182,6 +183,7 @@ def install_version(connection: Connection, version: int, centers: np.ndarray) -
            SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"""
     )
     connection.execute("UPDATE foh.idx_projection SET bias = -bias - 1e-9")
+    connection.execute("INSERT INTO foh.idx_gone SELECT %s, center FROM foh.idx_center", [version])
     connection.execute("DELETE FROM foh.idx_center")
     hash_functions = projection(connection)
     for number, center in enumerate(centers):
@@ -189,6 +191,7 @@ def install_version(connection: Connection, version: int, centers: np.ndarray) -
             "INSERT INTO foh.idx_center (center, code, embedding, version) VALUES (%s, %s, %s, %s)",
             [version * 100 + number, expected_code(hash_functions, center), text(center), version],
         )
+    record_center_codes(connection)
 
 
 class TestVersions:
@@ -260,3 +263,34 @@ class TestVersions:
             assert entry.center in (
                 (1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1)
             )
+
+
+@pytest.mark.parametrize("triggers", ["statement", "row"])
+class TestLabelsBesideTheirRow:
+    """A label comes while its row is written by a transaction that the label's does not see."""
+
+    @pytest.fixture
+    def tagged(self, connection: Connection, triggers: str) -> Connection:
+        create_table(connection)
+        connection.execute("CREATE TABLE tags (item int, tag text)")
+        create_index(
+            connection, labels="tag", labels_from="tags", labels_key="item", options={"triggers": triggers}
+        )
+        return connection
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_the_row_is_not_hidden(self, tagged: Connection, database: Database, there: bool) -> None:
+        if there:
+            insert(tagged, 1, None)
+        writer, labeller = (database.connect(autocommit=False) for _ in range(2))
+        if there:
+            writer.execute("UPDATE items SET embedding = %s WHERE id = 1", [text(X[1])])
+        else:
+            insert(writer, 1, X[1])
+        labeller.execute("INSERT INTO tags VALUES (1, 'a')")
+        labeller.execute("UPDATE tags SET tag = 'b'")
+        labeller.execute("DELETE FROM tags")
+        writer.commit()
+        labeller.commit()
+        assert codes(tagged) == expected_codes(tagged, {1: X[1]})
+        assert problems(tagged) == []

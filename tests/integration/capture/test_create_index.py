@@ -159,6 +159,15 @@ class TestRefusals:
             create_index(connection, **arguments)
         assert connection.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
 
+    def test_a_whole_number_may_be_written_with_a_point(self, connection: Connection) -> None:
+        create_table(connection)
+        create_index(connection, options={"homes": 2.0, "seed": 7.0, "probes": 4.0, "exact_rows": 5.0})
+        assert connection.execute(
+            "SELECT options ->> 'homes', options ->> 'seed', options ->> 'probes' FROM foh.index"
+        ).fetchone() == ("2", "7", "4")
+        insert(connection, 1, X[1])
+        assert problems(connection) == []
+
     def test_an_unknown_option_names_the_known_ones(self, connection: Connection) -> None:
         create_table(connection)
         with pytest.raises(errors.InvalidParameterValue) as caught:
@@ -188,7 +197,7 @@ class TestRefusals:
     def test_a_policy_of_our_name(self, connection: Connection) -> None:
         create_table(connection)
         connection.execute("CREATE POLICY foh ON items FOR SELECT TO app_reader USING (id > 5)")
-        with pytest.raises(errors.DuplicateObject):
+        with pytest.raises(errors.DuplicateObject, match="items has a policy named foh that is not ours"):
             create_index(connection)
         assert connection.execute("SELECT count(*) FROM pg_policy").fetchone() == (1,)
 
@@ -443,6 +452,19 @@ class TestDrop:
         insert(connection, 1, X[1])
         assert problems(connection)[0][0] == "a table of the index was dropped"
         connection.execute("SELECT foh.drop_index('idx')")
+        assert everything(superuser) == before
+
+    def test_an_index_whose_function_is_named_like_a_table_of_foh(
+        self, connection: Connection, superuser: Connection
+    ) -> None:
+        create_table(connection)
+        create_index(connection, "stays")
+        before = everything(superuser)
+        # It has a function foh.model_state; all indexes share the table foh.model_state.
+        create_index(connection, "model")
+        sizes = connection.execute("SELECT part FROM foh.index_size('model')").fetchall()
+        assert ("state",) not in sizes
+        connection.execute("SELECT foh.drop_index('model')")
         assert everything(superuser) == before
 
     def test_an_unknown_index(self, connection: Connection) -> None:

@@ -11,6 +11,8 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from tests.recorded import record_center_codes
+
 DIMENSIONS = 8
 BITS = 32
 
@@ -23,7 +25,8 @@ SELECT i.id, i.version, %(trained)s, m.mean, m.scale
 FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
 CENTERS = """
-WITH old AS (DELETE FROM {center} RETURNING center)
+WITH old AS (DELETE FROM {center} RETURNING center),
+     went AS (INSERT INTO {gone} SELECT i.version, old.center FROM old, foh.index i WHERE i.name = %(name)s)
 INSERT INTO {center} (center, code, embedding, version)
 SELECT (SELECT coalesce(max(center), 0) FROM old) + row_number() OVER (ORDER BY p.key),
        p.code, {embedding}, i.version
@@ -91,7 +94,7 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("center", "list", "item", "stream", "projection", "place", "search", "search_code",
+            for suffix in ("center", "gone", "list", "item", "stream", "projection", "place", "search", "search_code",
                            "candidates", "encode", "explain", "near")
         }  # fmt: skip
         unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
@@ -144,6 +147,7 @@ class Shop:
             ]
             chosen = keys[:: max(1, len(keys) // centers)][:centers] if keys else []
             self.run(CENTERS, {"name": self.index, "keys": chosen})
+            record_center_codes(self.connection, self.index)
             self.run("DELETE FROM {list}; DELETE FROM {item}")
             self.run(LISTS, {"others": homes - 1})
             if consume:

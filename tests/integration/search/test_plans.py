@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.integration.search.shop import Shop, text, vectors
+from tests.integration.search.shop import VERSION, Shop, text, vectors
 from tests.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
@@ -71,6 +71,16 @@ def test_only_the_probed_lists(grown: Shop, call: str, most: int) -> None:
         # The entries of three centers, a lookup for each row that is ranked, and a handful for the state.
         assert counts["items_stream"][3] <= PROBES * in_stream + 2 * (most + most // 8 + 16) + 10
         assert counts["items_item"] == (0, 0, 0, 0)
+
+
+def test_entries_of_an_older_version_are_read_with_their_centers(grown: Shop) -> None:
+    """Whoever writes while an update runs leaves many of them."""
+    call = "SELECT * FROM {search}(%(query)s, 10, shortlist => 0)"
+    read = touched(grown, call)["items_stream"][3]
+    assert read < ROWS / 2
+    grown.run(VERSION, {"name": grown.index, "trained": True})
+    # A second look at what is of an older version, and at which versions there are.
+    assert touched(grown, call)["items_stream"][3] <= read + 30
 
 
 def test_a_batch_too(grown: Shop) -> None:

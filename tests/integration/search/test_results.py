@@ -145,6 +145,9 @@ def test_hamming_alone(shop: Shop) -> None:
     assert all(distances[key] == distance for key, distance, _ in rows)
     assert [row[2] for row in rows] == [row[1] / BITS for row in rows]
     by_code = shop.run("SELECT * FROM {search_code}(%s::bit(32), 50, 100)", [code]).fetchall()
+    # There is no query to rank a shortlist by.
+    statement = "SELECT * FROM {search}(NULL, 50, 100, shortlist => 50, code => %s::bit(32))"
+    assert shop.run(statement, [code]).fetchall() == by_code
     assert [row[1] for row in by_code] == [row[1] for row in rows]
 
 

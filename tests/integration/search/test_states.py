@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.integration.search.shop import Shop, exact_distance, text, vectors
+from tests.integration.search.shop import VERSION, Shop, exact_distance, text, vectors
 from tests.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
@@ -161,6 +161,23 @@ class TestVersions:
             shop.run("DELETE FROM {list}; DELETE FROM {item}; UPDATE {center} SET length = 0")
             found = {row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 1)", [text(QUERY)])}
             assert found >= set(range(900, 900 + seed))
+
+    def test_so_far_behind_that_nobody_knows_its_center(self, shop: Shop) -> None:
+        shop.fill([900], [QUERY])
+        shop.install(centers=5, consume=False)
+        shop.run("DELETE FROM {list}; DELETE FROM {item}; UPDATE {center} SET length = 0")
+        for _ in range(64):
+            shop.run(VERSION, {"name": shop.index, "trained": True})
+        shop.run("DELETE FROM {gone}")
+        assert [row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 1)", [text(QUERY)])] == [900]
+
+    def test_check_names_an_entry_whose_center_is_not_known_to_be_gone(self, shop: Shop) -> None:
+        shop.fill([900], [QUERY])
+        shop.install(centers=5, consume=False)
+        found = "SELECT key FROM foh.check('items') WHERE problem LIKE 'a search would not find an entry%%'"
+        assert shop.run(found).fetchall() == []
+        shop.run("DELETE FROM {gone}")
+        assert shop.run(found).fetchall() == [("900",)]
 
     def test_one_snapshot(self, shop: Shop, database: Database) -> None:
         """A version that is installed in the middle of a statement is not seen by half of it."""

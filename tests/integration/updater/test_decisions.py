@@ -12,8 +12,12 @@ import pytest
 
 from foh_pg import updater
 from foh_pg.errors import BuildError, IndexNotFound, InputError
+from foh_pg.learners import Learner
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
+from foh_pg.updater.description import find_index
+from foh_pg.updater.session import open_session
+from foh_pg.updater.state import load_arrays
 from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
 
@@ -39,6 +43,42 @@ class TestLearning:
         insert(connection, range(200, 300))
         update(connection, "digits")
         assert value(connection, "SELECT trained FROM foh.model WHERE version = 3") is True
+        assert violations(connection) == []
+
+    @pytest.mark.parametrize("label", ["".join(map(chr, range(0x4E00, 0x5C00))), "1" * 5000])
+    def test_a_label_too_long_to_be_a_name_stops_nothing(self, connection: Connection, label: str) -> None:
+        prepare(connection, 400)
+        connection.execute("UPDATE digit SET label = %s WHERE id IN (3, 7)", [label])
+        update(connection, "digits")
+        assert value(connection, "SELECT bool_or(trained) FROM foh.model") is True
+        assert value(connection, "SELECT max(length(name)) FROM foh.label") == 1
+        assert value(connection, "SELECT count(*) FROM foh.digits_stream") == 0
+        assert violations(connection) == []
+
+    def test_the_learner_follows_altered_options(self, connection: Connection) -> None:
+        prepare(connection, 600, margin=None)
+        update(connection, "digits")
+        altered = {"memory": 150, "forget": 0.5, "max_labels": 7, "similarity": "shared"}
+        connection.execute("SELECT foh.alter_index('digits', %s::jsonb)", [json.dumps(altered)])
+        insert(connection, range(600, 1000))
+        update(connection, "digits")
+        with open_session(connection) as session:
+            find_index(session, "digits")
+            arrays = load_arrays(session, "learner", value(connection, "SELECT max(learned) FROM foh.model"))
+        assert arrays is not None
+        learner = Learner.from_state(arrays)
+        assert altered.items() <= learner.parameters().items()
+        assert len(learner.reservoir_) == 150  # type: ignore[attr-defined]
+
+    def test_labels_that_come_later_are_learned(self, connection: Connection) -> None:
+        create_table(connection)
+        create_index(connection, labels=None, options=json.dumps({"learn_rows": 300}))
+        insert(connection, range(600))
+        update(connection, "digits")
+        connection.execute("SELECT foh.refresh('digits', labels => 'label')")
+        insert(connection, range(600, 1000))
+        update(connection, "digits")
+        assert value(connection, "SELECT trained FROM foh.index_stat") is True
         assert violations(connection) == []
 
     def test_held_out_rows_never_train(self, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +329,18 @@ def test_altered_options_shape_everything_anew(connection: Connection, options: 
     assert "encoded again" in run.notes[0]
     assert run.rows_encoded == 400
     assert violations(connection) == []
+
+
+def test_no_row_comes_twice_before_lists_follow_fewer_homes(connection: Connection) -> None:
+    prepare(connection, 1200, homes=3, exact_rows=0)
+    update(connection, "digits")
+    connection.execute("SELECT foh.alter_index('digits', '{\"homes\": 1}')")
+    search = "SELECT s.id FROM foh.digits_search((SELECT embedding FROM digit WHERE id = %s), 30) s"
+    for _ in range(2):
+        for key in range(0, 100, 7):
+            found = [row[0] for row in connection.execute(search, [key])]
+            assert len(found) == len(set(found)) == 30
+        update(connection, "digits")
 
 
 def test_models_beyond_keep_versions_are_forgotten(connection: Connection) -> None:

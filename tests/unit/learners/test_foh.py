@@ -161,6 +161,27 @@ def test_forgetting_follows_drift():
     assert precision(forgot, turned, Y) > precision(kept, turned, Y)
 
 
+@pytest.mark.parametrize(("first", "then"), [(1.0, 0.5), (0.5, 1.0)])
+def test_another_forget_counts_from_the_next_stage(first, then):
+    """The kept rows go on as a sample of the stream: the next batch has its part in them, and no more."""
+    X, Y = clusters(5, 4500)
+    h = feed(FOH(bits=16, forget=first, memory=400, warmup=0), X[:4000], Y[:4000], 500)
+    h.set_parameters(forget=then)
+    h.partial_fit(X[4000:], Y[4000:])
+    # By the weights of the batches: 1 of the last one, then of those before (1, 1, ... or 1, 1/2, 1/4, ...).
+    weights = then * first ** np.arange(8.0)
+    assert abs((h.reservoir_.keys >= 4000).mean() - 1 / (1 + weights.sum())) < 0.1
+
+
+def test_parameters_that_make_no_sense_are_not_taken():
+    h = FOH(bits=16, forget=0.9)
+    with pytest.raises(InputError, match="forget must be above 0"):
+        h.set_parameters(memory=5, forget=2)
+    assert (h.memory, h.forget) == ("auto", 0.9)
+    with pytest.raises(InputError, match="FOH has no parameter 'speed'"):
+        h.set_parameters(speed=3)
+
+
 def test_codes_settle():
     X, Y = clusters(10, 8000, noise=2)
     flips = []

@@ -1,0 +1,117 @@
+"""Indexes of ours: as they come, and with the pool of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from foh_pg.bench import pooling
+from foh_pg.bench.search.contenders import Contender, Form, arriving_in
+from foh_pg.bench.search.table import Rows
+from foh_pg.updater import build as build_index
+
+# The search of the paper: the lists of the nearest centers, their rows ranked by code alone.
+POOL = sql.SQL(
+    "SELECT m.id FROM (SELECT {encode}(%b) AS code OFFSET 0) q CROSS JOIN LATERAL ("
+    "SELECT l.id, min(l.code <~> q.code) AS distance"
+    " FROM (SELECT unnest(ids) AS id, unnest(codes) AS code FROM {list} WHERE center = ANY (ARRAY("
+    "SELECT c.center FROM {center} c ORDER BY c.code <~> q.code LIMIT {probes}))) l GROUP BY l.id) m"
+    " ORDER BY m.distance LIMIT {k}"
+)
+CREATE = "SELECT foh.create_index(%s, %s::regclass, 'embedding', 'labels', bits => %s, options => %s)"
+
+
+def table_of(name: str) -> str:
+    """The table that an index is made on."""
+    return f"items_{name}"
+
+
+def ours(name: str, title: str, bits: int, label_weight: float, probes: Sequence[int]) -> Contender:
+    """An index of ours: with the default shortlist and without, over a range of probes."""
+    ranked, plain = "with shortlist", "Hamming only"
+    forms = [
+        _form(name, "default", 10, ranked),
+        _form(name, "no shortlist", 10, plain, shortlist=0),
+        _form(name, "default", 100, ranked),
+        _form(name, "no shortlist", 100, plain, shortlist=0),
+        _form(name, "shortlist 200", 10, "shortlist 200", shortlist=200),
+    ]
+    for p in probes:
+        forms.append(_form(name, f"probes {p}", 10, ranked, probes=p))
+        forms.append(_form(name, f"no shortlist, probes {p}", 10, plain, probes=p, shortlist=0))
+    return _contender(name, title, bits, {"label_weight": label_weight}, forms)
+
+
+def paper_pool(name: str, bits: int, rows: int) -> Contender:
+    """The pool of the paper: the rows nearest to each center by Hamming distance alone, and no others.
+
+    u, v and beta are those of its table for CIFAR-10; u and v are smaller where there are few rows. The codes
+    are the symmetric ones, as in the paper.
+    """
+    options = pool_options(rows)
+    title = f"the paper's pool, u {options['centers']}, v {options['neighbors']}"
+    probes = int(options["probes"])
+    forms = [_form(name, f"β {probes}", k, shortlist=0) for k in (10, 100)]
+    forms += [
+        Form(f"β {probes}, lists alone", k, pool_statement(name, probes, k), curve="lists alone")
+        for k in (10, 100)
+    ]
+    return _contender(name, title, bits, options, forms)
+
+
+def pool_statement(name: str, probes: int, k: int) -> sql.Composed:
+    """Read the lists of an index as the paper does.
+
+    Our search does more: it looks for newer entries in the stream, and leaves out rows that are gone.
+    """
+    return POOL.format(
+        encode=sql.Identifier("foh", f"{name}_encode"),
+        list=sql.Identifier("foh", f"{name}_list"),
+        center=sql.Identifier("foh", f"{name}_center"),
+        probes=sql.Literal(probes),
+        k=sql.Literal(k),
+    )
+
+
+def pool_options(rows: int) -> dict[str, Any]:
+    """Options that turn an index into the pool of the paper."""
+    centers, neighbors = pooling.sizes(rows)
+    return {
+        "centers": centers,
+        "homes": 0,
+        "neighbors": neighbors,
+        "probes": min(pooling.PROBES, centers),
+        "label_weight": 0,
+        "blend": 0,
+    }
+
+
+def _contender(
+    name: str, title: str, bits: int, options: Mapping[str, Any], forms: Sequence[Form]
+) -> Contender:
+    table = table_of(name)
+
+    def build(dsn: str, connection: psycopg.Connection[Any], _rows: Rows) -> None:
+        connection.execute(CREATE, (name, table, bits, Jsonb(dict(options))))
+        build_index(dsn, name)
+
+    size = sql.SQL("SELECT sum(bytes)::bigint FROM foh.index_size({})").format(sql.Literal(name))
+    reached = sql.SQL("SELECT count(DISTINCT l.id) FROM (SELECT unnest(ids) AS id FROM {}) l").format(
+        sql.Identifier("foh", f"{name}_list")
+    )
+    return Contender(title, table, build, size, forms, arriving_in(table), reached)
+
+
+def _form(index: str, label: str, k: int, curve: str = "", **arguments: int) -> Form:
+    rest = [
+        sql.SQL(", {} => {}").format(sql.Identifier(key), sql.Literal(value))
+        for key, value in arguments.items()
+    ]
+    statement = sql.SQL("SELECT r.id FROM {}(%b, {}{}) r").format(
+        sql.Identifier("foh", f"{index}_search"), sql.Literal(k), sql.Composed(rest)
+    )
+    return Form(label, k, statement, curve=curve)

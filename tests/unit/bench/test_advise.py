@@ -1,0 +1,84 @@
+"""What advise says of figures that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foh_pg.bench.advise import Advice, Figure, Sample, Table, decide
+from foh_pg.bench.advise.measuring import QUARTER
+from foh_pg.labels import LabelSets
+
+TABLE = Table("public", "item", "id", "embedding", "vector", "label", "text")
+QUERIES = 300
+
+
+def sample(rows: int = 1000) -> Sample:
+    X, sets = np.zeros((1000, 4), dtype=np.float32), LabelSets.single([0] * 1000)
+    return Sample(TABLE, rows, rows, X, sets, ("a",))
+
+
+def shares(mean: float, noise: float = 0.0) -> np.ndarray:
+    """Shares with this mean, half of them `noise` above it and half below."""
+    return mean + noise * np.where(np.arange(QUERIES) % 2, 1.0, -1.0)
+
+
+def figures(
+    cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarray, fewer: float = 0.0
+) -> list[Figure]:
+    return [
+        Figure(QUARTER, None, "distance", {10: shares(fewer)}, None),
+        Figure("exact cosine", None, "distance", {10: cosine, 100: shares(0.2)}, None),
+        Figure("classify and filter", None, "likeliest label", {10: filtered, 100: shares(0.2)}, None),
+        *(
+            Figure("foh, anchored", bits, "code and distance", {10: found, 100: shares(0.2)}, None)
+            for bits, found in codes.items()
+        ),
+    ]
+
+
+def advise(cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarray) -> Advice:
+    return decide(sample(), figures(cosine, codes, filtered))
+
+
+def test_a_small_sample_of_a_large_table() -> None:
+    """Exact cosine gains from rows that the sample does not have: the advice says so."""
+    known = figures(shares(0.25), {32: shares(0.295), 64: shares(0.3)}, shares(0.3), fewer=0.2)
+    advice = decide(sample(16_000), known)
+    assert (advice.choice, advice.bits) == ("foh", 32)
+    assert "gains 0.050 from four times the rows, which makes about 0.350 on all 16000" in advice.reason
+    assert "--sample" not in decide(sample(), known).reason
+
+
+def test_the_same_gain_in_more_noise_is_no_clear_difference() -> None:
+    # Of noise .2 in 300 queries the standard error is .0116; of .4 it is .0231.
+    clear = advise(shares(0.25), {32: shares(0.28, 0.2)}, shares(0.2))
+    assert (clear.choice, clear.bits) == ("foh", 32)
+    unclear = advise(shares(0.25), {32: shares(0.28, 0.4)}, shares(0.2))
+    assert unclear.choice == "pgvector"
+    assert "no clear difference: a gain of +0.030 with a standard error of 0.023 over 300" in unclear.reason
+
+
+def test_noise_that_both_ways_share_is_none() -> None:
+    """Some queries are hard for every way: what counts is the difference at each."""
+    assert advise(shares(0.25, 0.25), {32: shares(0.28, 0.25)}, shares(0.2)).choice == "foh"
+
+
+def test_a_clear_gain_that_is_not_worth_it() -> None:
+    advice = advise(shares(0.25), {32: shares(0.265)}, shares(0.2))
+    assert advice.choice == "pgvector"
+    assert "a gain of +0.015 where 0.02 would be worth it" in advice.reason
+
+
+def test_a_filter_must_be_clearly_better() -> None:
+    assert advise(shares(0.1), {32: shares(0.4)}, shares(0.43)).choice == "label filter"
+    assert advise(shares(0.1), {32: shares(0.4)}, shares(0.43, 0.4)).choice == "foh"
+
+
+def test_the_fewest_bits_with_no_clear_loss() -> None:
+    def bits(shorter: np.ndarray) -> int | None:
+        return advise(shares(0.1), {32: shorter, 64: shares(0.4)}, shares(0.1)).bits
+
+    assert bits(shares(0.385)) == 64
+    assert bits(shares(0.385, 0.2)) == 32
+    # Too much to give away on the strength of not knowing.
+    assert bits(shares(0.37, 0.4)) == 64
