@@ -25,7 +25,7 @@ SELECT 'index', indexrelid::regclass::text, pg_get_indexdef(indexrelid), NULL, N
 FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE c.relnamespace = 'foh'::regnamespace
 UNION ALL
 SELECT 'function', p.oid::regprocedure::text, p.prokind::text, p.proacl::text, p.proconfig::text,
-       pg_get_userbyid(p.proowner), CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END
+       pg_get_userbyid(p.proowner), CASE WHEN p.prokind <> 'a' THEN regexp_replace(pg_get_functiondef(p.oid), '(_intact_in_plan\(\d+, )''\d+''', '\1an oid') END
 FROM pg_proc p WHERE pronamespace = 'foh'::regnamespace
 UNION ALL
 SELECT 'schema', nspname, nspacl::text, pg_get_userbyid(nspowner), NULL, NULL, NULL

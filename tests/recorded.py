@@ -146,5 +146,5 @@ def record_center_codes(connection: Connection, index: str = "idx") -> None:
     codes, centers = sql.Identifier("foh", f"{index}_center_code"), sql.Identifier("foh", f"{index}_center")
     connection.execute(sql.SQL("DELETE FROM {}").format(codes))
     connection.execute(
-        sql.SQL("INSERT INTO {} SELECT code, array_agg(center) FROM {} GROUP BY code").format(codes, centers)
+        sql.SQL("INSERT INTO {} SELECT DISTINCT code FROM {}").format(codes, centers)
     )

@@ -16,7 +16,10 @@ from foh_pg.updater.progress import PENDING, Progressed
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, no_rows, read_by_key
 
-MARKERS = "SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t WHERE t.op IN ('t', 'r')"
+MARKERS = """
+SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
+WHERE t.op IN ('t', 'r') AND NOT t.fresh
+"""
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
 ENTRIES = """
 SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd') AND t.seq > %(after)s

@@ -27,8 +27,7 @@ SAMPLES = """
 SELECT t.center, t.key, t.priority, t.tried, t.ids, t.codes FROM {sample} t ORDER BY t.center
 """
 CENTER_CODES = """
-INSERT INTO {center_code} (code, centers)
-SELECT c.code, array_agg(c.center ORDER BY c.center) FROM {center} c GROUP BY c.code
+INSERT INTO {center_code} (code) SELECT DISTINCT c.code FROM {center} c
 """
 GONE = "INSERT INTO {gone} (version, center) SELECT %(version)s, unnest(%(centers)s::int[])"
 FORGET_GONE = "DELETE FROM {gone} WHERE version <= %(version)s - {gone_versions}"

@@ -62,9 +62,11 @@ BEGIN
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
         'vector', v,
         'source', i.source_name,
+        'source_oid', i.source::oid,
         'key', quote_ident(i.key),
         'key_type', i.key_type::text,
         'key_collate', foh._collate(i.source, i.key),
+        'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
         'embedding', quote_ident(i.embedding),
         'labels', coalesce(label, ''),
         'labels_from', coalesce(i.labels_from_name, ''),
@@ -92,9 +94,9 @@ BEGIN
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
         'query_to_center', format(unit, v, 'vector'),
-        'query_center_distance', format(center_distance, v, 'e.unit', 'm.scale'),
+        'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
+        'query_center_distance', format(center_distance, v, '$2', '$3'),
         'explain_to_center', format(unit, v, 'query'),
-        'explain_center_distance', format(center_distance, v, 'q.unit', 'q.scale'),
         'hamming_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
         'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
@@ -102,15 +104,18 @@ BEGIN
         -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
         'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
         -- With several homes a key comes from several lists.
-        'distinct_open', CASE WHEN several THEN '(SELECT DISTINCT ON (m.key) m.key, m.distance, m.seq FROM (' ELSE '(' END,
-        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance)' ELSE ')' END,
-        'unfolded', CASE WHEN several THEN 'probes::bigint * enough' ELSE 'enough' END,
-        -- A key of any length may not fit into an index together with its code.
+        'distinct_open', CASE WHEN several THEN 'SELECT DISTINCT ON (m.key) m.key, m.distance FROM (' ELSE '' END,
+        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance' ELSE '' END,
+        'entries_order', CASE WHEN several THEN ' ORDER BY e.distance' ELSE '' END,
+        'unfolded', CASE WHEN several THEN 'cardinality($2) * $3' ELSE '$3' END,
+        -- An entry of an index takes a third of a page at the most. A key of any length may not fit together with its code.
+        'center_included', CASE WHEN i.dimensions * CASE i.distance WHEN 'cosine' THEN 2 ELSE 4 END + i.bits / 8 <= 2600 THEN ' INCLUDE (center, embedding)' ELSE '' END,
         'stream_included', CASE WHEN i.key_type IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype) THEN ' INCLUDE (seq, key, op, code)' ELSE '' END,
         -- How many versions back the centers that went are known.
         'gone_versions', 64,
         'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
         'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
-        'stream_marker_idx', quote_ident(i.name || '_stream_marker_idx'));
+        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
+        'center_code_idx', quote_ident(i.name || '_center_code_idx'));
 END
 $function$;

@@ -25,6 +25,8 @@ AS $function$
         'encode',
         'explain',
         'near',
+        'nearest',
+        'entries',
         'state',
         'exact',
         'hamming',

@@ -44,8 +44,8 @@ BEGIN
     ELSIF TG_LEVEL = 'ROW' THEN
         IF TG_OP = 'INSERT' THEN
             IF NEW.{embedding} IS NOT NULL THEN
-                INSERT INTO {stream} (key, op, version, center, code)
-                SELECT NEW.{key}, r.op, r.version, r.center, r.code FROM {record}(NEW.{key}, true, deferred) r;
+                INSERT INTO {stream} (key, op, version, center, code, fresh)
+                SELECT NEW.{key}, r.op, r.version, r.center, r.code, r.fresh FROM {record}(NEW.{key}, true, deferred) r;
             END IF;
         ELSIF TG_OP = 'DELETE' THEN
             IF OLD.{embedding} IS NOT NULL THEN
@@ -59,8 +59,8 @@ BEGIN
                  LATERAL {record}(t.key, t.written, deferred) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, code)
-        SELECT n.{key}, r.op, r.version, r.center, r.code
+        INSERT INTO {stream} (key, op, version, center, code, fresh)
+        SELECT n.{key}, r.op, r.version, r.center, r.code, r.fresh
         FROM new_rows n, LATERAL {record}(n.{key}, true, deferred) r WHERE n.{embedding} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center, code)

@@ -62,8 +62,8 @@ FROM newest n, foh.index i
 WHERE i.id = {id} AND n.op = 'u' AND n.center <> 0 AND n.version >= i.version - {gone_versions} AND NOT EXISTS (SELECT FROM {center} c WHERE c.center = n.center)
   AND NOT EXISTS (SELECT FROM {gone} g WHERE g.center = n.center AND g.version > n.version)
 UNION ALL
-SELECT 1, 'a search would not find a center by its code', NULL, coalesce(c.center, g.center), NULL
-FROM {center} c FULL JOIN (SELECT g.code, unnest(g.centers) AS center FROM {center_code} g) g USING (center, code) WHERE g.code IS NULL OR c.code IS NULL
+SELECT 1, 'a search would not find a center by its code', NULL, c.center, NULL
+FROM {center} c FULL JOIN {center_code} g USING (code) WHERE g.code IS NULL OR c.code IS NULL
 UNION ALL
 -- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
 -- is left to rounding.

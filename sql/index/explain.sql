@@ -15,19 +15,17 @@ BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
     code := {encode}(query);
     SELECT * INTO s FROM {state}();
-    SELECT array_agg(n.center) INTO centers
-    FROM (SELECT c.center FROM {center} c, (SELECT {explain_to_center} AS unit, s.scale AS scale) q
-          ORDER BY (c.code OPERATOR({vector}.<~>) code) / {bits} + {blend} * {explain_center_distance} LIMIT reach) n;
+    centers := ARRAY(SELECT c.center FROM {nearest}(code, {explain_to_center}, s.scale, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
             ('code', code::text),
             ('fallback', coalesce(s.fallback, 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
-            ('centers probed', coalesce(cardinality(centers), 0)::text),
+            ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.version = 0 OR t.center = ANY (coalesce(centers, ARRAY[0])) OR NOT EXISTS (SELECT FROM {center} c WHERE c.center = t.center)))),
+                                  AND (t.version = 0 OR t.center = ANY (centers || 0) OR NOT EXISTS (SELECT FROM {center} c WHERE c.center = t.center)))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by Hamming distance alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);

@@ -19,9 +19,13 @@ DECLARE
     present bigint;
     -- The version whose hash functions the present one has.
     learned bigint;
+    -- The state of the index must be looked at more closely.
     odd boolean;
-    -- Nothing waits in the stream.
-    still boolean;
+    -- The oldest version in the stream; null where nothing waits there.
+    oldest bigint;
+    -- Each entry of the stream is the first of its key. With all of them of the present version, whose writers saw the lists
+    -- as they are, no key is to be found twice.
+    settled boolean;
     truncated bigint := 0;
     centers int[];
     -- Whose stream entries are read with their centers.
@@ -35,34 +39,56 @@ DECLARE
     late_distances float8[];
     late_seqs bigint[];
 BEGIN
-    -- All that is out of the ordinary is of an older version: entries without a code, truncations, resyncs (version 0), and
-    -- entries that waited, or were not committed, at the last switch.
-    -- The codes choose well more centers than are wanted, the embedding, where there is one, among them.
-    SELECT i.version, m.learned, m.scale, e.code, NOT EXISTS (SELECT FROM {stream}),
-           i.status <> 'ready' OR NOT m.trained OR NOT ({source_intact}) OR EXISTS (SELECT FROM {stream} t WHERE t.version < i.version),
-           ARRAY(SELECT n.center
-                 FROM (SELECT c.center, g.distance / {bits} + coalesce({blend} * {query_center_distance}, 0) AS score
-                       FROM (SELECT g.centers, g.code OPERATOR({vector}.<~>) e.code AS distance FROM {center_code} g ORDER BY 2) g
-                       CROSS JOIN LATERAL (SELECT c.center, c.embedding FROM {center} c WHERE c.center = ANY (g.centers) OFFSET 0) c
-                       LIMIT greatest(32, 8 * probes::bigint)) n
-                 ORDER BY n.score LIMIT probes)
-    INTO present, learned, scale, code, still, odd, centers
+    SELECT i.version, m.learned, m.scale, e.code, (SELECT t.version FROM {stream} t ORDER BY t.version LIMIT 1),
+           NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
+           i.status <> 'ready' OR NOT m.trained OR NOT (foh._intact_in_plan({id}, '{source_oid}') OR {source_intact}),
+           ARRAY(SELECT c.center FROM {nearest}(e.code, e.unit, m.scale, probes) c)
+    INTO present, learned, scale, code, oldest, settled, odd, centers
     FROM foh.index i
     JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN (SELECT coalesce(code, (SELECT bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) FROM {projection} p),
                                 {zeros}) AS code, {query_to_center} AS unit OFFSET 0) e
     WHERE i.id = {id};
-    versions := ARRAY[present];
     exhausted := cardinality(centers) < probes;
     -- Rows that were encoded before there were centers.
     IF cardinality(centers) = 0 THEN
         centers := ARRAY[0];
     END IF;
-    IF odd THEN
+    -- All that is out of the ordinary in the stream is of an older version: entries without a code, truncations, resyncs
+    -- (version 0), and entries that waited, or were not committed, at the last switch.
+    IF odd OR oldest < present THEN
         SELECT s.truncated, s.fallback INTO truncated, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
             RETURN;
         END IF;
+    END IF;
+    -- Apart, since an expression with a query in it is run even where again is false.
+    IF again THEN
+        IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
+            -- A third of the lists, with a lookup for each entry: to read the source is cheaper.
+            exhausted := true;
+            RETURN;
+        END IF;
+    END IF;
+    IF oldest IS NULL THEN
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+        FROM (SELECT e.key, trunc(e.distance)::int AS distance FROM {entries}(code, centers, n) e{entries_order} LIMIT n) f;
+        RETURN;
+    ELSIF settled AND oldest = present THEN
+        -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+        FROM (SELECT e.key, trunc(e.distance)::int AS distance
+              FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
+                    UNION ALL
+                    SELECT t.key, t.code OPERATOR({vector}.<~>) code
+                    FROM (SELECT unnest(centers) AS center) c
+                    CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
+                                        WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
+                    ORDER BY 2 LIMIT n) e) f;
+        RETURN;
+    END IF;
+    versions := ARRAY[present];
+    IF oldest < present THEN
         -- A handful of other hash functions is encoded on the way. More would take longer than the rest of the search, and
         -- keep the codes they have.
         SELECT CASE WHEN count(*) > 20 THEN 1 ELSE learned END INTO encoded FROM (SELECT FROM {stream} t WHERE t.version < learned LIMIT 21) o;
@@ -91,35 +117,20 @@ BEGIN
               WHERE g.center <> ALL (centers)
               ORDER BY 2 LIMIT enough) d;
     END IF;
-    IF again AND 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
-        -- A third of the lists, with a lookup for each entry: to read the source is cheaper.
-        exhausted := true;
-        RETURN;
-    END IF;
-    -- Codes tie a lot: each run of equal codes is compared once, and among equals, those in the list of the nearer
-    -- center come first. Of the nearest runs, as many are unfolded as hold enough keys.
     SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
     FROM (SELECT e.key, trunc(e.distance)::int AS distance
-          FROM ({distinct_open}SELECT unnest(g.ids[g.first:g.last]) AS key, g.distance, 0::bigint AS seq
-                FROM (SELECT u.ids, u.first, u.last, (u.code OPERATOR({vector}.<~>) code) + u.rank AS distance
-                      FROM (SELECT l.ids, l.rank, unnest(l.runs) AS code, unnest(l.starts) AS first, unnest(l.ends) AS last
-                            FROM (SELECT l.ids, l.runs, l.starts, l.ends, array_position(centers, l.center) / (probes + 1.0::float8) AS rank
-                                  FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0 OFFSET 0) l) u
-                      ORDER BY 4 LIMIT {unfolded}) g
-                LIMIT {unfolded}{distinct_close}
+          FROM (SELECT l.key, l.distance, 0::bigint AS seq FROM {entries}(code, centers, enough) l WHERE truncated = 0
                 UNION ALL
-                -- seq + 0, and a lookup for each center: with some statistics the planner would go in by the primary key, or before
-                -- version 17 by the version alone, and read the whole stream.
+                -- seq + 0: with some statistics the planner would go in by the primary key.
                 SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq
-                FROM unnest(centers) AS c (center) CROSS JOIN unnest(versions) AS v (version)
+                FROM (SELECT unnest(centers) AS center) c CROSS JOIN (SELECT unnest(versions) AS version) v
                 CROSS JOIN LATERAL (SELECT t.key, t.code, t.seq FROM {stream} t
                                     WHERE t.version = v.version AND t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
-                WHERE NOT still
                 UNION ALL
                 SELECT unnest(late_keys), unnest(late_distances), unnest(late_seqs)
                 ORDER BY 2 LIMIT enough) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
-          WHERE e.distance IS NOT NULL AND (still OR NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq OFFSET 0))
+          WHERE e.distance IS NOT NULL AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq OFFSET 0)
           LIMIT n) f;
 END
 $body$;

@@ -56,11 +56,12 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, ranked, k;
         ELSIF ranked OPERATOR(pg_catalog.=) 0 THEN
-            -- Mostly every key is there to see, and one scan says so.
+            -- Mostly every key is there to see, and one look says so.
             RETURN QUERY SELECT e.key, e.distance, {hamming_score}
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k
-                           AND k OPERATOR(pg_catalog.=) (SELECT count(*) FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) ANY (near.keys{key_collate}));
+                           AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
+                                           WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) q.key OFFSET 0));
             IF FOUND THEN
                 RETURN;
             END IF;

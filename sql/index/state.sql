@@ -4,12 +4,12 @@ CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bi
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT i.version,
-           coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't'), 0),
+           coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't' AND NOT t.fresh), 0),
            EXISTS (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u'),
            m.scale,
            CASE WHEN i.status = 'building' THEN 'the index is being built'
                 WHEN NOT ({source_intact}) THEN 'the source has changed'
-                WHEN EXISTS (SELECT FROM {stream} t WHERE t.op = 'r') THEN 'the source must be read again'
+                WHEN EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh) THEN 'the source must be read again'
                 -- A handful of rows without a code is encoded on the way; more of them are cheaper to scan.
                 WHEN (SELECT count(*) FROM (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u' LIMIT 201) d) > 200 THEN
                     'rows wait without a code'

@@ -271,6 +271,62 @@ class TestChangedSource:
         shop.run("SELECT foh.refresh('items')")
         assert len(shop.found(QUERY, 20)) == 20
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "ALTER TABLE {source} RENAME COLUMN embedding TO old; ALTER TABLE {source} RENAME COLUMN other TO embedding",
+            "ALTER TABLE {source} DROP COLUMN embedding; ALTER TABLE {source} RENAME COLUMN other TO embedding",
+            "ALTER TABLE {source} RENAME TO old; CREATE TABLE {source} (LIKE old INCLUDING ALL)",
+            "ALTER TABLE {source} ALTER COLUMN embedding TYPE extensions.vector USING embedding",
+        ],
+    )
+    @pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+    def test_sessions_that_have_their_plans(
+        self, shop: Shop, database: Database, change: str, isolation: str
+    ) -> None:
+        """Names and types are still right, and yet another table or column stands behind them."""
+        shop.run("ALTER TABLE {source} ADD COLUMN other extensions.vector(8)")
+        planned = shop.seen_by(database.connect("app_owner"))
+        planned.execute_text(f"SET default_transaction_isolation = '{isolation}'")
+        before = [planned.search(QUERY, 5), planned.search(QUERY, 5, shortlist=0)]
+        shop.run(change)
+        for arguments in ({}, {"shortlist": 0}):
+            for session in (planned, shop):
+                with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+                    session.search(QUERY, 5, **arguments)
+        assert len(before[0]) == 5
+
+    def test_a_plan_made_under_an_old_snapshot(self, shop: Shop, database: Database) -> None:
+        shop.run("ALTER TABLE {source} ADD COLUMN other extensions.vector(8)")
+        reader = shop.seen_by(database.connect("app_owner", autocommit=False))
+        reader.execute_text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute_text("SELECT count(*) FROM foh.index")
+        shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+        shop.run("ALTER TABLE {source} RENAME COLUMN other TO embedding")
+        # Here it cannot know better. The plan it makes must not outlive the transaction as one that is in order.
+        reader.search(QUERY, 5, shortlist=0)
+        reader.connection.commit()
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            reader.search(QUERY, 5, shortlist=0)
+
+    def test_an_alter_that_is_rolled_back(self, shop: Shop) -> None:
+        before = shop.search(QUERY, 5)
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState), shop.connection.transaction():
+            shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+            shop.search(QUERY, 5)
+        assert shop.search(QUERY, 5) == before
+
+    def test_in_a_restored_database(self, shop: Shop) -> None:
+        """Another oid than the one recorded: every search looks for itself until a refresh."""
+        before = shop.search(QUERY, 5)
+        shop.run("UPDATE foh.index SET source_oid = 1")
+        assert shop.seen_by(shop.connection).search(QUERY, 5) == before
+        shop.run("SELECT foh._define_functions(i) FROM foh.index i")
+        assert shop.search(QUERY, 5) == before
+        shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            shop.search(QUERY, 5)
+
     def test_a_dropped_source(self, shop: Shop) -> None:
         shop.run("DROP TABLE {source}")
         with pytest.raises(psycopg.Error):
