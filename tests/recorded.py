@@ -145,6 +145,4 @@ def record_center_codes(connection: Connection, index: str = "idx") -> None:
     """The codes by which searches find centers, as an updater writes them with the centers."""
     codes, centers = sql.Identifier("foh", f"{index}_center_code"), sql.Identifier("foh", f"{index}_center")
     connection.execute(sql.SQL("DELETE FROM {}").format(codes))
-    connection.execute(
-        sql.SQL("INSERT INTO {} SELECT DISTINCT code FROM {}").format(codes, centers)
-    )
+    connection.execute(sql.SQL("INSERT INTO {} SELECT DISTINCT code FROM {}").format(codes, centers))

@@ -311,9 +311,11 @@ class TestChangedSource:
 
     def test_an_alter_that_is_rolled_back(self, shop: Shop) -> None:
         before = shop.search(QUERY, 5)
-        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState), shop.connection.transaction():
-            shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+        shop.execute_text("BEGIN")
+        shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
             shop.search(QUERY, 5)
+        shop.execute_text("ROLLBACK")
         assert shop.search(QUERY, 5) == before
 
     def test_in_a_restored_database(self, shop: Shop) -> None:
