@@ -23,9 +23,6 @@ DECLARE
     odd boolean;
     -- The oldest version in the stream; null where nothing waits there.
     oldest bigint;
-    -- Each entry of the stream is the first of its key. With all of them of the present version, whose writers saw the lists
-    -- as they are, no key is to be found twice.
-    settled boolean;
     truncated bigint := 0;
     centers int[];
     -- Whose stream entries are read with their centers.
@@ -40,10 +37,9 @@ DECLARE
     late_seqs bigint[];
 BEGIN
     SELECT i.version, m.learned, m.scale, e.code, (SELECT t.version FROM {stream} t ORDER BY t.version LIMIT 1),
-           NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            i.status <> 'ready' OR NOT m.trained OR NOT (foh._intact_in_plan({id}, '{source_oid}') OR {source_intact}),
            ARRAY(SELECT c.center FROM {nearest}(e.code, e.unit, m.scale, probes) c)
-    INTO present, learned, scale, code, oldest, settled, odd, centers
+    INTO present, learned, scale, code, oldest, odd, centers
     FROM foh.index i
     JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN (SELECT coalesce(code, (SELECT bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) FROM {projection} p),
@@ -74,18 +70,21 @@ BEGIN
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM (SELECT e.key, trunc(e.distance)::int AS distance FROM {entries}(code, centers, n) e{entries_order} LIMIT n) f;
         RETURN;
-    ELSIF settled AND oldest = present THEN
-        -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
-        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-        FROM (SELECT e.key, trunc(e.distance)::int AS distance
-              FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
-                    UNION ALL
-                    SELECT t.key, t.code OPERATOR({vector}.<~>) code
-                    FROM (SELECT unnest(centers) AS center) c
-                    CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
-                                        WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
-                    ORDER BY 2 LIMIT n) e) f;
-        RETURN;
+    ELSIF oldest = present THEN
+        -- Each entry is the first of its key, and those who wrote them saw the lists as they are: no key is to be found twice.
+        IF NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh) THEN
+            -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
+            SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+            FROM (SELECT e.key, trunc(e.distance)::int AS distance
+                  FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
+                        UNION ALL
+                        SELECT t.key, t.code OPERATOR({vector}.<~>) code
+                        FROM (SELECT unnest(centers) AS center) c
+                        CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
+                                            WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
+                        ORDER BY 2 LIMIT n) e) f;
+            RETURN;
+        END IF;
     END IF;
     versions := ARRAY[present];
     IF oldest < present THEN
