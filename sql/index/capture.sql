@@ -16,6 +16,10 @@ DECLARE
     key_column name;
 BEGIN
     IF intact IS NULL THEN
+        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        END IF;
         RETURN NULL;
     ELSIF TG_OP = 'TRUNCATE' THEN
         INSERT INTO {stream} (op, version, center) VALUES ('t', 0, 0);

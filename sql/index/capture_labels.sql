@@ -15,6 +15,10 @@ DECLARE
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
 BEGIN
     IF intact IS NULL THEN
+        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        END IF;
         RETURN NULL;
     ELSIF TG_OP = 'TRUNCATE' OR NOT intact THEN
         IF NOT intact THEN

@@ -15,6 +15,11 @@ BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
     code := {encode}(query);
     SELECT * INTO s FROM {state}();
+    IF s.fallback IS DISTINCT FROM 'the source has changed' THEN
+        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
+        -- hears of none.
+        PERFORM FROM {source} s WHERE false;
+    END IF;
     centers := ARRAY(SELECT c.center FROM {nearest}(code, {explain_to_center}, s.scale, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES

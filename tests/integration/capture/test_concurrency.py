@@ -10,6 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from foh_pg.updater import update
 from tests.postgres import Database
 from tests.recorded import (
     Connection,
@@ -263,6 +264,23 @@ class TestVersions:
             assert entry.center in (
                 (1, 2, 3) if entry.version == 1 else (entry.version * 100, entry.version * 100 + 1)
             )
+
+
+def test_a_transaction_older_than_the_index(connection: Connection, database: Database) -> None:
+    """Its snapshot does not have the index whose trigger it fires."""
+    create_table(connection)
+    old = database.connect(autocommit=False)
+    old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    old.execute("SELECT 1")
+    create_index(connection)
+    insert(connection, 1, X[1])
+    insert(old, 2, X[2])
+    old.commit()
+    found = connection.execute("SELECT id FROM foh.idx_search(%s, 10) ORDER BY id", [text(X[2])]).fetchall()
+    assert found == [(1,), (2,)]
+    update(connection, "idx")
+    assert problems(connection) == []
+    assert connection.execute("SELECT key FROM foh.idx_item ORDER BY key").fetchall() == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("triggers", ["statement", "row"])

@@ -128,3 +128,18 @@ def test_in_parallel_workers(new_shop, database: Database, server) -> None:
     plan = forced.run("EXPLAIN SELECT * FROM {search}(%s, 20)", [text(QUERY)]).fetchall()
     assert any("Gather" in line for (line,) in plan)
     assert [forced.run(call, {"query": text(QUERY)}).fetchall() for call in calls] == expected
+
+
+def test_a_table_made_of_searches_in_parallel(shop: Shop, database: Database) -> None:
+    """The process that writes also plans searches, in parallel mode, in which it can begin no command."""
+    shop.run("CREATE TABLE asked (id int, query extensions.vector(8)) WITH (parallel_workers = 2)")
+    shop.run("INSERT INTO asked SELECT {key}, embedding FROM {source}")
+    shop.run("ANALYZE asked")
+    writer = shop.seen_by(database.connect("app_owner"))
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        writer.execute_text(f"SET {setting} = 0")
+    call = "SELECT q.id AS asked, r.id FROM asked q CROSS JOIN LATERAL {search}(q.query, 3) r"
+    plan = writer.run(f"EXPLAIN CREATE TABLE answered AS {call}").fetchall()
+    assert any("Gather" in line for (line,) in plan)
+    writer.run(f"CREATE TABLE answered AS {call}")
+    assert writer.run("SELECT count(*) FROM answered").fetchone() == (600,)

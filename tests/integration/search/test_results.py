@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from foh_pg.updater import build
 from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
 
 KEYS = {
@@ -316,3 +317,33 @@ def test_arrays_that_are_no_vectors_are_not_found(new_shop) -> None:
     assert set(shop.found(vectors(1)[0], 100, shortlist=0)) == set(range(20))
     shop.run("UPDATE foh.index SET status = 'building'")
     assert set(shop.found(vectors(1)[0], 100)) == set(range(20))
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "bits", "distance"),
+    [
+        (1272, 1024, "cosine"),
+        (1273, 1024, "cosine"),
+        (1296, 64, "cosine"),
+        (618, 1024, "l2"),
+        (2000, 8, "ip"),
+        (1900, 1024, "cosine"),
+    ],
+)
+def test_centers_of_any_size(connection, dimensions: int, bits: int, distance: str) -> None:
+    """An entry of an index takes a third of a page: embeddings beyond that stay in their table."""
+    rows = np.random.default_rng(0).normal(size=(20, dimensions)).round(3)
+    connection.execute(f"CREATE TABLE wide (id int PRIMARY KEY, embedding extensions.vector({dimensions}))")
+    connection.cursor().executemany(
+        "INSERT INTO wide VALUES (%s, %s)", [(key, text(row)) for key, row in enumerate(rows)]
+    )
+    connection.execute(
+        "SELECT foh.create_index('wide', 'wide', 'embedding', bits => %s, distance => %s)", [bits, distance]
+    )
+    build(connection, "wide")
+    assert connection.execute("SELECT count(*) FROM foh.wide_center").fetchone() > (0,)
+    for arguments in ("5", "20, shortlist => 0"):
+        found = connection.execute(
+            f"SELECT id FROM foh.wide_search(%s, {arguments})", [text(rows[7])]
+        ).fetchall()
+        assert (7,) in found

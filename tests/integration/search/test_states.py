@@ -309,6 +309,19 @@ class TestChangedSource:
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
             reader.search(QUERY, 5, shortlist=0)
 
+    def test_after_explain_in_the_same_transaction(self, shop: Shop, database: Database) -> None:
+        """It holds the locks of a search, and so would hear nothing of an ALTER."""
+        shop.run("ALTER TABLE {source} ADD COLUMN other extensions.vector(8)")
+        reader = shop.seen_by(database.connect("app_owner", autocommit=False))
+        reader.search(QUERY, 5)
+        reader.connection.commit()
+        reader.explain(QUERY)
+        shop.execute_text("SET lock_timeout = 100")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
+        assert len(reader.search(QUERY, 5)) == 5
+        reader.connection.commit()
+
     def test_an_alter_that_is_rolled_back(self, shop: Shop) -> None:
         before = shop.search(QUERY, 5)
         shop.execute_text("BEGIN")
