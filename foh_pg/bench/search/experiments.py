@@ -20,6 +20,9 @@ from foh_pg.updater import build as build_index
 GRAPH = sql.SQL("SELECT id FROM items_graph WHERE {} ORDER BY embedding <=> %b LIMIT 10")
 OURS = sql.SQL("SELECT r.id FROM foh.anchored_search(%b, 10{}) r")
 TABLE = table_of("anchored")
+REPLACE = sql.SQL(
+    "UPDATE {table} SET embedding = o.embedding FROM {table} o WHERE {table}.id = 0 AND o.id = 1"
+).format(table=sql.Identifier(TABLE))
 # pgvector goes on searching until the filter has let enough rows through, up to hnsw.max_scan_tuples.
 ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "relaxed_order"}
 
@@ -44,12 +47,19 @@ def with_stream(
         copies = np.arange(waiting, size)
         if len(copies):
             table.insert(connection, rows, copies, shift=len(rows.base), into=TABLE)
-            connection.execute(
-                sql.SQL("VACUUM ANALYZE {}, foh.anchored_stream").format(sql.Identifier(TABLE))
-            )
+            _vacuum_stream(connection)
         waiting = size
         for record in interleave(Backend(connection), forms, rows.data.X[rows.queries], judge):
-            yield {"experiment": "stream", "stream_rows": size, **record}
+            yield {"experiment": "stream", "waiting": str(size), **record}
+    # From now on a search must look for newer entries of the keys it finds.
+    connection.execute(REPLACE)
+    _vacuum_stream(connection)
+    for record in interleave(Backend(connection), forms, rows.data.X[rows.queries], judge):
+        yield {"experiment": "stream", "waiting": f"{waiting} and an UPDATE", **record}
+
+
+def _vacuum_stream(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(sql.SQL("VACUUM ANALYZE {}, foh.anchored_stream").format(sql.Identifier(TABLE)))
 
 
 def filtered(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[Record]:

@@ -45,7 +45,7 @@ def searches(report: Report, k: int) -> Table:
 EXTRAS: tuple[tuple[str, str, str | None], ...] = (
     ("filter", "Among some of the rows, the first 10", "keeps"),
     ("policy", "Under row-level security with 100 tenants, the first 10", "keeps"),
-    ("stream", "While rows wait in the stream, the first 10", "stream_rows"),
+    ("stream", "While rows wait in the stream, the first 10", "waiting"),
     ("wide", "4096 dimensions, 128 bits, the first 10", None),
 )
 
