@@ -71,18 +71,20 @@ BEGIN
         FROM (SELECT e.key, trunc(e.distance)::int AS distance FROM {entries}(code, centers, n) e{entries_order} LIMIT n) f;
         RETURN;
     ELSIF oldest = present THEN
-        -- Each entry is the first of its key, and those who wrote them saw the lists as they are: no key is to be found twice.
-        IF NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh) THEN
-            -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
-            SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-            FROM (SELECT e.key, trunc(e.distance)::int AS distance
-                  FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
-                        UNION ALL
-                        SELECT t.key, t.code OPERATOR({vector}.<~>) code
-                        FROM (SELECT unnest(centers) AS center) c
-                        CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
-                                            WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
-                        ORDER BY 2 LIMIT n) e) f;
+        -- Where each entry is the first of its key, and those who wrote them saw the lists as they are, no key is to be found
+        -- twice. Where one replaces another, this finds nothing, and what follows does.
+        -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+        FROM (SELECT e.key, trunc(e.distance)::int AS distance
+              FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
+                    UNION ALL
+                    SELECT t.key, t.code OPERATOR({vector}.<~>) code
+                    FROM (SELECT unnest(centers) AS center) c
+                    CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
+                                        WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
+                    ORDER BY 2 LIMIT n) e
+              WHERE NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh)) f;
+        IF keys IS NOT NULL THEN
             RETURN;
         END IF;
     END IF;
