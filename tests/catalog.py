@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-QUERY = """
+QUERY = r"""
 SELECT 'relation', c.oid::regclass::text, c.relkind::text, c.relacl::text, c.reloptions::text,
        pg_get_userbyid(c.relowner), coalesce(pg_get_viewdef(c.oid), '')
 FROM pg_class c WHERE relnamespace = 'foh'::regnamespace
