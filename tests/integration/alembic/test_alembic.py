@@ -26,6 +26,7 @@ from foh_pg.errors import InputError, SchemaError
 from foh_pg.sqlalchemy import FOHIndex
 from tests.catalog import dump
 from tests.engines import engine, url
+from tests.packages import install_into
 from tests.postgres import Database
 
 # Whatever an index leaves on a table of the application's.
@@ -377,10 +378,7 @@ def test_is_registered_whatever_is_imported_first(first: str) -> None:
 
 def test_an_older_alembic(tmp_path: Path, empty: Database) -> None:
     """1.13 has no plugins: the import in env.py registers the operations and the comparison."""
-    target = tmp_path / "packages"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
-    if subprocess.run([*install, "alembic==1.13.3", "sqlalchemy==2.0.36"], capture_output=True).returncode:
-        pytest.skip("the package registry does not answer")
+    target = install_into(tmp_path, "alembic==1.13.3", "sqlalchemy==2.0.36")
     program = """
 import sys
 import alembic, sqlalchemy as sa

@@ -142,3 +142,14 @@ def test_the_order_of_lists_and_stream(shop: Shop) -> None:
     again = shop.search(QUERY, 30, probes=100, shortlist=0)
     assert [row[1] for row in plain] == [row[1] for row in again]
     assert np.all(np.diff([row[1] for row in plain]) >= 0)
+
+
+@pytest.mark.parametrize("key", [7, 200])
+def test_check_finds_a_wrong_mark(shop: Shop, key: int) -> None:
+    """Of a key that a list has, and of one that only the stream has."""
+    shop.fill([200], NEW[:1])
+    shop.run("UPDATE {source} SET embedding = %s WHERE {key} = %s", [text(NEW[1]), key])
+    assert shop.violations() == []
+    shop.run("UPDATE {stream} SET fresh = true WHERE key = %s", [key])
+    found = [row[1:3] for row in shop.violations()]
+    assert found == [("an entry of the stream is marked as the first of its key, and is not", str(key))]
