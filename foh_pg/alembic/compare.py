@@ -57,6 +57,9 @@ ORDER BY i.name
 FIXED = ("table", "schema", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key", "bits",
          "distance", "learner")  # fmt: skip
 
+# Options that the columns of an index's tables are made from.
+FIXED_OPTIONS = ("geometry",)
+
 
 def leave_out_our_schema(context: AutogenContext, upgrade: UpgradeOps, schemas: set[str | None]) -> Any:
     """Keep schema `foh` away from all other comparisons, with ``include_schemas`` too."""
@@ -142,6 +145,12 @@ def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[s
 
 def _differs(index: Definition, present: Definition) -> bool:
     if index.dimensions is not None and index.dimensions != present.dimensions:
+        return True
+    if any(
+        index.options.get(each) != present.options.get(each)
+        for each in FIXED_OPTIONS
+        if each in index.options
+    ):
         return True
     return any(getattr(index, each) != getattr(present, each) for each in FIXED)
 

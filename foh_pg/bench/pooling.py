@@ -12,6 +12,7 @@ import numpy.typing as npt
 from foh_pg import pool
 from foh_pg.bench.ranking import Relevance
 from foh_pg.bench.split import Split
+from foh_pg.bench.stream_centers import sample_centers
 from foh_pg.codes import CodeArray, hamming, hamming_rows, nearest, smallest
 from foh_pg.learners import Learner
 
@@ -84,23 +85,27 @@ def paper_pool(learner: Learner, split: Split) -> Pooled:
 
 
 def homes_pool(learner: Learner, split: Split) -> Pooled:
-    """Measure this package's pool: every row on the list of its nearest center, ties by embedding."""
+    """Measure this package's pool: every row on the list of its nearest center, a mean of rows.
+
+    Rows of the probed lists are ranked by code and embedding, which a search does with more than that.
+    """
     X, bits = split.data.X, learner.bits
     codes, rows = learner.encode(X[split.base]), X[split.base]
-    made = pool.build(np.random.default_rng(split.seed), codes, rows, bits=bits, probes=PROBES)
-    lists = [np.flatnonzero(made.home == i) for i in range(len(made.centers))]
-    asked = learner.encode(X[split.queries])
-    probed = pool.find_homes(
-        asked, X[split.queries], codes[made.centers], rows[made.centers], bits=bits, homes=PROBES
-    )
+    target = pool.target_centers(len(rows))
+    areas, centers, area_of = pool.make_levels(np.random.default_rng(split.seed), rows, target)
+    home = pool.find_homes(rows, areas, centers, area_of)[:, 0]
+    order, bounds = np.argsort(home, kind="stable"), np.cumsum(np.bincount(home, minlength=len(centers)))
+    lists = np.split(order, bounds[:-1])
+    asked, queries = learner.encode(X[split.queries]), X[split.queries]
+    probed = pool.find_homes(queries, areas, centers, area_of, homes=PROBES, near_areas=2 + PROBES // 2)
     ranked = []
     for query, near in enumerate(probed):
         found = np.concatenate([lists[i] for i in near])
-        repeated = np.full(len(found), query)
-        values = pool.blend_rows(
-            codes[found], rows[found], asked[repeated], X[split.queries[repeated]], bits=bits
+        different = hamming(asked[query : query + 1], codes[found])[0] / bits
+        apart = (
+            1 - pool.unit(rows[found].astype(np.float32)) @ pool.unit(queries[[query]].astype(np.float32))[0]
         )
-        ranked.append(found[np.argsort(values, kind="stable")])
+        ranked.append(found[np.argsort(different + apart, kind="stable")])
     return measure(ranked, _relevance(split), 1.0)
 
 
@@ -174,7 +179,7 @@ class StreamPool:
         self.lists = np.take_along_axis(candidates, kept, axis=1)
 
     def _renew_centers(self, codes: CodeArray) -> None:
-        change = pool.sample_centers(
+        change = sample_centers(
             self.rng, self.priorities, len(self.waiting), len(codes), min(self.target, len(codes))
         )
         known = np.union1d(self.lists.ravel(), self.waiting)

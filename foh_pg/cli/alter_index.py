@@ -20,7 +20,7 @@ def alter_index(
     ],
     dsn: Dsn = None,
 ) -> None:
-    """Change options of an index: probes, shortlist and blend at once, the others with the next update."""
+    """Change options of an index: those of a search at once, the others with the next update."""
     options = parse_pairs(option, "--option")
     with session(dsn) as connection:
         Index.open(connection, name).alter(**options)

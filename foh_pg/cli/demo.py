@@ -21,12 +21,12 @@ The server goes on running. What to type next:
     FROM package q, foh.packages_search(q.embedding, 10, filter => 'cardinality(tags) > 2') r
     JOIN package p USING (id) WHERE q.name = '{name}' ORDER BY r.score;
 
-  {cli} search packages --like 1 --columns name,tags --dsn {dsn}
+  {cli} search packages --like {key} --columns name,tags --dsn {dsn}
 
   {python}
     import psycopg, foh_pg
     packages = foh_pg.Index.open(psycopg.connect({dsn_literal}), "packages")
-    packages.search_like(1, k=5, filter="tags && ARRAY['role::program']")
+    packages.search_like({key}, k=5, labels=0.8, filter="tags && ARRAY['role::program']")
 
   {cli} demo --stop --directory {directory}
 """
@@ -65,12 +65,12 @@ def demo(
         server.stop()
         raise
     if keep:
-        typer.echo(advice(server, package))
+        typer.echo(advice(server, *package))
     else:
         server.stop()
 
 
-def advice(server: EmbeddedServer, package: str) -> str:
+def advice(server: EmbeddedServer, key: int, package: str) -> str:
     """Commands with the paths of this machine, to be pasted."""
     dsn = server.dsn(DATABASE)
     host = conninfo_to_dict(dsn)["host"]
@@ -82,5 +82,6 @@ def advice(server: EmbeddedServer, package: str) -> str:
         dsn=shlex.quote(dsn),
         dsn_literal=repr(dsn),
         directory=shlex.quote(str(server.directory)),
+        key=key,
         name=package.replace("'", "''"),
     )

@@ -73,4 +73,6 @@ def cell(value: Any) -> str:
         return value.isoformat(sep=" ", timespec="seconds")
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(map(cell, value))
     return str(value)

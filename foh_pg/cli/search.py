@@ -22,7 +22,10 @@ from foh_pg.index.calls import Search, quoted
 # typer reads the annotations at run time, on Python 3.10 too.
 Text = Optional[str]  # noqa: UP045
 Number = Optional[int]  # noqa: UP045
+Real = Optional[float]  # noqa: UP045
 Row = dict[str, Any]
+
+SHOWN_BITS = 64
 
 
 def search(
@@ -34,7 +37,15 @@ def search(
     k: Annotated[int, typer.Option("-k", help="Rows to return.")] = 10,
     probes: Annotated[Number, typer.Option("--probes", help="Lists to read.")] = None,
     shortlist: Annotated[
-        Number, typer.Option("--shortlist", help="Rows to rank with the exact distance; 0: Hamming alone.")
+        Number, typer.Option("--shortlist", help="Rows to rank with the exact distance; 0: by bits alone.")
+    ] = None,
+    labels: Annotated[
+        Real,
+        typer.Option(
+            "--labels",
+            help="What labels count: 0 nothing, only nearest vectors; 0.5 as learned; 1 the most.",
+            metavar="0..1",
+        ),
     ] = None,
     filter: Annotated[
         Text, typer.Option("--filter", help='Condition over the table\'s columns: "price < 100".')
@@ -54,10 +65,10 @@ def search(
     dsn: Dsn = None,
     json: Json = False,
 ) -> None:
-    """Find the rows nearest to a vector, or to a row of the table. Prints key, Hamming distance and score."""
+    """Find the rows nearest to a vector, or to a row of the table. Prints key, bits that differ and score."""
     if (vector is None) == (like is None):
         raise typer.BadParameter("pass either --vector or --like", param_hint="--vector")
-    options = Search(k, probes, shortlist, filter, parse_pairs(param, "--param") if param else None)
+    options = Search(k, probes, shortlist, labels, filter, parse_pairs(param, "--param") if param else None)
     # A reader may not look at our version table: the functions themselves say what is missing.
     with session(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
@@ -69,7 +80,7 @@ def search(
     if json:
         print_json(rows)
     elif rows:
-        print_table(rows)
+        print_table([shortened(row) for row in rows] if explain else rows)
     else:
         say("no row matches")
 
@@ -106,8 +117,18 @@ def wanted(columns: str | None) -> list[str]:
 
 
 def explained(index: Index, query: npt.ArrayLike, options: Search) -> list[Row]:
-    steps = index.explain(query, options.k, probes=options.probes, shortlist=options.shortlist)
+    steps = index.explain(
+        query, options.k, probes=options.probes, shortlist=options.shortlist, labels=options.labels
+    )
     return [{"step": step, "value": value} for step, value in steps.items()]
+
+
+def shortened(step: Row) -> Row:
+    """A step of an explanation for reading: of a long code, the beginning."""
+    value = step["value"]
+    if step["step"] != "code" or len(value) <= SHOWN_BITS:
+        return step
+    return {**step, "value": f"{value[:SHOWN_BITS]}... ({len(value)} bits)"}
 
 
 def found(

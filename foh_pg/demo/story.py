@@ -16,8 +16,8 @@ from rich.table import Table
 from foh_pg.database.connection import connect
 from foh_pg.database.copy import TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.database.migrations import migrate
+from foh_pg.demo.answers import exact, packages, quality, searched
 from foh_pg.demo.packages import Packages, load
-from foh_pg.demo.precision import exact, learned, precision, rows
 from foh_pg.embedded import EmbeddedServer
 from foh_pg.index import Index
 from foh_pg.updater import Run, update
@@ -27,7 +27,11 @@ INDEX = "packages"
 QUERIES = 300
 BATCHES = 4
 PIECE = 250
-SHOWN = (0, 1)
+# The dial of a search, as a person would name its positions.
+DIALS = {"labels => 0": 0.0, "as learned": None, "labels => 1": 1.0}
+# Packages whose names, and those of their neighbors, say what they are: games and mail.
+SHOWN = ("xmoto", "amavisd-milter")
+NEXT = "trigger-rally"
 
 CREATE_TABLE = """
 CREATE TABLE package (
@@ -44,23 +48,26 @@ SELECT foh.create_index('packages', source => 'package', embedding => 'embedding
 STAT = "SELECT rows, stream, version, centers, stale, bytes FROM foh.index_stat WHERE name = 'packages'"
 
 
-def tell(server: EmbeddedServer, console: Console) -> str:
+def tell(server: EmbeddedServer, console: Console) -> tuple[int, str]:
     """Run the demo on a server; the database foh_demo is made anew. Returns a package to ask for next."""
     started = time.monotonic()
-    packages = load()
-    queries, stream = packages.part(0, QUERIES), packages.part(QUERIES, len(packages.names))
+    everything = load()
+    queries, stream = everything.part(0, QUERIES), everything.part(QUERIES, len(everything.names))
     make_database(server)
     with connect(server.dsn(DATABASE), autocommit=True) as connection:
         console.print(
             f"PostgreSQL {connection.info.parameter_status('server_version')} in {server.directory}\n"
         )
-        index = make_index(connection, packages.vectors.shape[1], console)
+        index = make_index(connection, everything.vectors.shape[1], console)
         show_batches(connection, index, queries, stream, console)
+        show_dial(connection, index, queries, console)
         show_state(connection, index, console)
-        for at in SHOWN:
+        for name in SHOWN:
+            at = queries.names.index(name)
             show_search(connection, index, queries.part(at, at + 1), console)
+        [key] = connection.execute("SELECT id FROM package WHERE name = %s", [NEXT]).fetchone() or ()
     console.print(f"All of it took {time.monotonic() - started:.0f} seconds.\n")
-    return stream.names[0]
+    return key, NEXT
 
 
 def make_database(server: EmbeddedServer) -> None:
@@ -96,18 +103,38 @@ def show_batches(
         batch = stream.part(start, start + size)
         write(connection, batch, console)
         run = learn(connection, console)
-        share = {
-            "cosine": precision(connection, queries, exact(connection, index, queries, 10)),
-            "foh": precision(connection, queries, learned(index, queries, 10)),
-        }
+        nearest = exact(connection, index, queries, 10)
+        cosine, foh = (
+            quality(connection, index, queries, found, nearest)
+            for found in (nearest, searched(index, queries, 10))
+        )
         table.add_row(
             str(start + len(batch.names)),
             str(run.to_version),
-            f"{share['cosine']:.1%}",
-            f"[bold]{share['foh']:.1%}[/]",
+            f"{cosine.tags:.1%}",
+            f"[bold]{foh.tags:.1%}[/]",
             f"{run.rows_encoded} of {start}",
             f"{sum(run.phases.values()):.1f}",
         )
+    console.print(table)
+    console.print()
+
+
+def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packages, console: Console) -> None:
+    """The same queries with labels left out, as learned, and above all else; beside exact cosine."""
+    console.print(
+        "A search takes a dial, labels => 0 to 1: from the nearest vectors and nothing else to the rows\n"
+        "likeliest to share a tag. The ten rows found, by tags and by nearness:\n"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("search")
+    for title in ("share a tag", "of the exact ten", "mean distance"):
+        table.add_column(title, justify="right")
+    nearest = exact(connection, index, queries, 10)
+    answers = {name: searched(index, queries, 10, dial) for name, dial in DIALS.items()}
+    for name, found in {"exact cosine": nearest, **answers}.items():
+        shares = quality(connection, index, queries, found, nearest)
+        table.add_row(name, f"{shares.tags:.1%}", f"{shares.recall:.1%}", f"{shares.distance:.3f}")
     console.print(table)
     console.print()
 
@@ -150,22 +177,15 @@ def shown(value: Any) -> str:
 
 
 def show_search(connection: psycopg.Connection[Any], index: Index, query: Packages, console: Console) -> None:
-    """One query: what the index finds, and what cosine finds, with the tags they share with it."""
-    table = Table(
-        title=f"Nearest to [bold]{query.names[0]}[/] ({', '.join(query.tags[0])}); ✓ shares a tag",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-    )
+    """One query: what cosine finds, and what the index finds at each position of the dial."""
+    console.print(f"Nearest to [bold]{query.names[0]}[/] ({', '.join(query.tags[0])}); ✓ shares a tag:\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     columns = []
-    for title, found in (
-        ("foh", learned(index, query, 6)),
-        ("exact cosine", exact(connection, index, query, 6)),
-    ):
+    answers = {name: searched(index, query, 6, dial) for name, dial in DIALS.items()}
+    for title, [found] in {"exact cosine": exact(connection, index, query, 6), **answers}.items():
         table.add_column(title, no_wrap=True)
-        known = rows(connection, found[0])
-        columns.append([mark(known[key], query.tags[0]) for key in found[0]])
+        known = packages(connection, found)
+        columns.append([mark(known[key], query.tags[0]) for key in found])
     for cells in zip(*columns, strict=True):
         table.add_row(*cells)
     console.print(table)

@@ -68,6 +68,7 @@ class AsyncIndex:
         *,
         probes: int | None = None,
         shortlist: int | None = None,
+        labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
         client: bool = False,
@@ -77,15 +78,19 @@ class AsyncIndex:
         Parameters
         ----------
         probes, shortlist
-            Lists to read and rows to rank with the exact distance; None: the index's own options.
+            Lists to read and rows to rank with the exact distance; None: the index's own choice.
+        labels
+            How much the labels count, from 0 to 1: 0 asks for the nearest vectors and nothing else, 0.5 for
+            what the index learned to be best, 1 for the rows likeliest to share a label. None: the index's
+            option `dial`.
         filter
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
         client
-            Encode the query here, with hash functions read once for each version of the index, and send the
-            code; the vector too, unless `shortlist` is 0.
+            Encode the query here, with thresholds and hash functions read once for each version of the
+            index, and send its bits; the vector too, unless `shortlist` is 0.
         """
-        options = Search(k, probes, shortlist, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params)
         if client:
             return await self._search_encoded(query, options)
         return [Match(*row) for row in await self._fetch(calls.search(self.name, query, options))]
@@ -97,11 +102,12 @@ class AsyncIndex:
         *,
         probes: int | None = None,
         shortlist: int | None = None,
+        labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> list[list[Match]]:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
-        options = Search(k, probes, shortlist, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params)
         call = calls.search_many(self.name, self.about, queries, options)
         return batches(len(call.parameters["queries"].values), await self._fetch(call))
 
@@ -112,11 +118,12 @@ class AsyncIndex:
         *,
         probes: int | None = None,
         shortlist: int | None = None,
+        labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
-        options = Search(k, probes, shortlist, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params)
         rows = await self._fetch(calls.search_like(self.name, self.about, key, options))
         if not rows:
             await self.embedding(key)
@@ -127,11 +134,11 @@ class AsyncIndex:
         return one_vector(self.about, key, await self._fetch(calls.embedding(self.about, key), binary=True))
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
-        """All rows in the lists of the nearest centers, by Hamming distance."""
+        """All rows in the lists of the nearest centers, by their geometry bits."""
         return [Match(*row) for row in await self._fetch(calls.candidates(self.name, query, probes))]
 
     async def encode(self, query: npt.ArrayLike) -> Code:
-        """The code of a query, by the present hash functions."""
+        """The bits of a query: its geometry bits, then its code by the present hash functions."""
         return one_code(await self._fetch(calls.encode(self.name, query)))
 
     async def explain(
@@ -141,13 +148,15 @@ class AsyncIndex:
         *,
         probes: int | None = None,
         shortlist: int | None = None,
+        labels: float | None = None,
     ) -> dict[str, str]:
-        """How a search would be answered: centers probed, entries read, the fallback taken if any."""
-        return dict(await self._fetch(calls.explain(self.name, query, k, probes, shortlist)))
+        """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
+        return dict(await self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
 
     async def hash_functions(self) -> HashFunctions:
-        """The present hash functions, to encode with."""
-        return HashFunctions.from_rows(await self._fetch(calls.hash_functions(self.name), binary=True))
+        """The present thresholds and hash functions, to encode queries with."""
+        rows = await self._fetch(calls.hash_functions(self.name), binary=True)
+        return HashFunctions.from_rows(rows, self.about.distance)
 
     async def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
@@ -170,7 +179,7 @@ class AsyncIndex:
         self.about = (await type(self).open(self._source, self.name)).about
 
     async def alter(self, **options: Any) -> None:
-        """Change options: ``index.alter(probes=8, shortlist=50)``."""
+        """Change options: ``index.alter(probes=16, shortlist=50)``."""
         await self._fetch(calls.alter(self.name, options))
 
     async def grant(

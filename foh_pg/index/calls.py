@@ -28,6 +28,7 @@ class Search(NamedTuple):
     k: int = 10
     probes: int | None = None
     shortlist: int | None = None
+    labels: float | None = None
     filter: str | None = None
     params: Mapping[str, Any] | None = None
 
@@ -161,16 +162,21 @@ def encode(index: str, query: npt.ArrayLike) -> Call:
     return Call(statement, {"query": QueryVector(query)})
 
 
-def explain(index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None) -> Call:
-    arguments = given({"query": QueryVector(query), "k": k, "probes": probes, "shortlist": shortlist})
+def explain(
+    index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None, labels: float | None
+) -> Call:
+    options = {"k": k, "probes": probes, "shortlist": shortlist, "labels": labels}
+    arguments = given({"query": QueryVector(query), **options})
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)
 
 
 def hash_functions(index: str) -> Call:
-    statement = sql.SQL("SELECT version, number, weights, bias FROM {}() ORDER BY number").format(
-        function(index, "hash_functions")
-    )
+    """Hash functions and, with the first, the thresholds: one statement, so both are of one version."""
+    statement = sql.SQL(
+        "SELECT h.version, h.weights, h.bias, t.bits, t.threshold, t.signs"
+        " FROM {}() h LEFT JOIN {}() t ON h.number = 0 ORDER BY h.number"
+    ).format(function(index, "hash_functions"), function(index, "thresholds"))
     return Call(statement, {})
 
 

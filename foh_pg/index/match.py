@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 class Match(NamedTuple):
     """A row that a search found.
 
-    `distance` is the Hamming distance of its code; None where the table itself was searched. `score` is what
-    the rows are ranked by, smaller is nearer; None among candidates that nobody ranked.
+    `distance` is the number of geometry bits in which the row differs from the query; None where the row was
+    read from the table without a look at its bits. `score` is what the rows are ranked by, smaller is nearer:
+    the exact distance, or its estimate from the bits where there is no shortlist, plus what the labels add.
+    It is None among candidates that nobody ranked.
     """
 
     key: Any

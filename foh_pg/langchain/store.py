@@ -31,6 +31,7 @@ class FOHVectorStore(VectorStore):
     >>> store = FOHVectorStore(OpenAIEmbeddings(), "dbname=shop", labels="topic")
     >>> store.add_documents([Document("Soap", metadata={"topic": "bath"})])
     >>> store.similarity_search("something for the bath", k=4, filter={"topic": "bath"})
+    >>> store.similarity_search("something for the bath", labels=0)  # nearest vectors and nothing else
 
     The table (`id`, `content`, `metadata`, `labels`, `embedding`) and its index are made when they are first
     needed. Schema `foh` must be installed: ``foh-pg migrate``.
@@ -155,7 +156,7 @@ class FOHVectorStore(VectorStore):
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         return await self._engines.arun(self._with(lambda c, d: statements.get(c, d, ids), []))
 
-    # Searching. kwargs are filter, probes and shortlist.
+    # Searching. kwargs are filter, probes, shortlist and labels, the arguments of foh_search.
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         return self.similarity_search_by_vector(self._embedding.embed_query(query), k, **kwargs)
@@ -345,6 +346,7 @@ class FOHVectorStore(VectorStore):
         filter: Filter = None,
         probes: int | None = None,
         shortlist: int | None = None,
+        labels: float | None = None,
         with_vectors: bool = False,
         **ignored: Any,
     ) -> Callable[[sa.Connection], list[Found]]:
@@ -359,6 +361,7 @@ class FOHVectorStore(VectorStore):
                 k=k,
                 probes=probes,
                 shortlist=shortlist,
+                labels=labels,
             )
 
         # No table yet is an empty store.

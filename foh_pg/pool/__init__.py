@@ -1,4 +1,4 @@
-"""The query pool: centers, the home of every row, and which lists a new version affects (numpy only).
+"""The pool: areas, centers, the home of every row, and which lists a new version affects (numpy only).
 
 Everything takes and gives plain arrays: codes are packed bytes (n, bytes), rows their embeddings (n, d), and
 a center is named by its position in the arrays given. Ids of centers are the caller's, who never uses one
@@ -8,28 +8,32 @@ twice.
 from __future__ import annotations
 
 from foh_pg.pool.affected import Affected, find_affected, sample_members
-from foh_pg.pool.centers import CenterChange, sample_centers, split_list, target_centers, too_long
-from foh_pg.pool.distance import Metric, blend_blocks, blend_rows
-from foh_pg.pool.filling import Pool, build
-from foh_pg.pool.homes import find_homes, find_neighbors, keep_nearest
-from foh_pg.pool.nearest import nearest_center
+from foh_pg.pool.distance import Metric, Rows, Values, unit
+from foh_pg.pool.homes import NEAR_AREAS, Positions, find_homes
+from foh_pg.pool.kmeans import nearest_center
+from foh_pg.pool.levels import Levels, group_centers, make_levels, target_areas, target_centers
+from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
+from foh_pg.pool.split import split_list
 
 __all__ = [
+    "NEAR_AREAS",
     "Affected",
-    "CenterChange",
+    "Levels",
     "Metric",
-    "Pool",
-    "blend_blocks",
-    "blend_rows",
-    "build",
+    "Positions",
+    "Rows",
+    "Values",
     "find_affected",
     "find_homes",
     "find_neighbors",
+    "group_centers",
     "keep_nearest",
+    "make_levels",
     "nearest_center",
-    "sample_centers",
+    "pool_distance",
     "sample_members",
     "split_list",
+    "target_areas",
     "target_centers",
-    "too_long",
+    "unit",
 ]

@@ -1,32 +1,46 @@
-"""Which centers a row belongs to, and which rows are nearest to a center."""
+"""Which centers a row belongs to: the nearest among those of its nearest areas."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
 from foh_pg.errors import InputError
-from foh_pg.pool.distance import Metric, Rows, Values, blend_blocks
+from foh_pg.pool.distance import (
+    Metric,
+    Rows,
+    Values,
+    check_dimensions,
+    check_metric,
+    check_rows,
+    nearness,
+    unit,
+)
 
 Positions = npt.NDArray[np.int64]
 
+# Areas in which the home of a row is looked for, as in sql/index/place.sql.
+NEAR_AREAS = 4
+
+# Rows at once: their nearness to all areas is held.
+BLOCK_ROWS = 16_384
+
 
 def find_homes(
-    codes: CodeArray,
     rows: Rows,
-    center_codes: CodeArray,
-    center_rows: Rows,
+    areas: Rows,
+    centers: Rows,
+    area_of: Positions,
     *,
-    bits: int,
     homes: int = 1,
     metric: Metric = "cosine",
-    blend: float = 1.0,
+    near_areas: int = NEAR_AREAS,
 ) -> Positions:
     """Find the `homes` nearest centers of every row, nearest first.
 
-    The same call with `homes=probes` says which lists a query reads. Centers at equal distance are taken in
-    order.
+    Centers are compared where they lie in one of the `near_areas` nearest areas of the row, or in as many
+    more as it takes to have `homes` centers. The rows that an area is near to are compared with its centers
+    in one product, so nothing as large as rows times centers is ever held.
 
     Returns
     -------
@@ -35,90 +49,69 @@ def find_homes(
 
     Examples
     --------
-    >>> from foh_pg.codes import pack
-    >>> center_codes, center_rows = pack([[0, 0], [1, 1], [0, 0]]), np.array([[1, 0], [0, 1], [0.9, 0.1]])
-    >>> find_homes(pack([[0, 0], [1, 1]]), np.array([[0.9, 0.1], [0, 1]]), center_codes, center_rows, bits=2)
-    array([[2],
-           [1]])
+    >>> areas, centers = np.array([[1, 0], [0, 1]]), np.array([[1, 0], [0.8, 0.6], [0, 1]])
+    >>> find_homes(np.array([[0.7, 0.5], [0, 2]]), areas, centers, np.array([0, 0, 1]), homes=2)
+    array([[1, 0],
+           [2, 1]])
     """
+    check_metric(metric)
+    left, right, first = check_rows(rows), check_rows(centers, "centers"), check_rows(areas, "areas")
     if homes < 1:
         raise InputError(f"homes must be at least 1 to find any, not {homes}")
-    if len(center_codes) == 0:
+    if len(right) == 0 or len(first) == 0:
         raise InputError("there is no center to be a home")
-    found = np.empty((len(codes), min(homes, len(center_codes))), dtype=np.int64)
-    for start, block in blend_blocks(
-        codes, rows, center_codes, center_rows, bits=bits, metric=metric, blend=blend
-    ):
-        found[start : start + len(block)] = _smallest(block, found.shape[1])
+    check_dimensions(left, right)
+    check_dimensions(left, first)
+    if metric == "cosine":
+        left = unit(left)
+    homes = min(homes, len(right))
+    order = np.argsort(area_of, kind="stable")
+    bounds = np.searchsorted(area_of[order], np.arange(len(first) + 1))
+    ordered = right[order]
+    # As many areas as surely hold enough centers: those with the fewest, taken together.
+    fewest = np.cumsum(np.sort(np.diff(bounds)))
+    count = min(len(first), max(near_areas, int(np.searchsorted(fewest, homes)) + 1))
+    found = np.empty((len(left), homes), dtype=np.int64)
+    for start in range(0, len(left), BLOCK_ROWS):
+        block = left[start : start + BLOCK_ROWS]
+        near = _largest(nearness(block, first, metric), count)
+        found[start : start + len(block)] = order[_best(block, near, ordered, bounds, homes, metric)]
     return found
 
 
-def find_neighbors(
-    center_codes: CodeArray,
-    center_rows: Rows,
-    codes: CodeArray,
-    rows: Rows,
-    *,
-    bits: int,
-    neighbors: int,
-    metric: Metric = "cosine",
-    blend: float = 1.0,
+def _largest(values: Values, count: int) -> Positions:
+    """Columns of the largest values of each row, in any order."""
+    if count >= values.shape[1]:
+        return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    return np.argpartition(-values, count - 1, axis=1)[:, :count]
+
+
+def _best(
+    rows: Values, near: Positions, centers: Values, bounds: Positions, homes: int, metric: Metric
 ) -> Positions:
-    """Find the `neighbors` nearest rows of every center: the paper's pool (Eq. 7 and 8, with `blend=0`).
-
-    Returns
-    -------
-    array (centers, min(neighbors, n))
-        Positions of rows, nearest first; rows at equal distance are taken in order.
-    """
-    if neighbors < 1:
-        raise InputError(f"neighbors must be at least 1 to find any, not {neighbors}")
-    found = np.empty((len(center_codes), min(neighbors, len(codes))), dtype=np.int64)
-    for start, block in blend_blocks(
-        center_codes, center_rows, codes, rows, bits=bits, metric=metric, blend=blend
-    ):
-        found[start : start + len(block)] = _smallest(block, found.shape[1])
-    return found
-
-
-def keep_nearest(centers: Positions, values: Values, keep: int) -> Positions:
-    """Of the candidates of many centers keep the nearest of each.
-
-    A center's candidates are its present members and new rows (Eq. 7); values come from `blend_rows`.
-
-    Parameters
-    ----------
-    centers : array (n,)
-        The center of each candidate.
-    values : array (n,)
-        Its distance to that center.
-    keep : int
-        How many to keep of each center.
-
-    Returns
-    -------
-    array
-        Positions of the kept candidates, by center and then by distance; ties in the order given.
-
-    Examples
-    --------
-    >>> keep_nearest(np.array([1, 0, 1, 1]), np.array([0.5, 0.1, 0.2, 0.9], dtype=np.float32), 2)
-    array([1, 2, 0])
-    """
-    order = np.lexsort((values, centers))
-    ordered = centers[order]
-    begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    sizes = np.diff(np.append(begins, len(ordered)))
-    rank = np.arange(len(ordered)) - np.repeat(begins, sizes)
-    return np.asarray(order[rank < keep], dtype=np.int64)
-
-
-def _smallest(block: Values, count: int) -> Positions:
-    """Columns of the smallest values of each row, ascending, ties in column order."""
-    if count == 1:
-        return np.asarray(block.argmin(axis=1)[:, None], dtype=np.int64)
-    if count < block.shape[1]:
-        # Whatever equals the last value that fits may be among the first by its column.
-        limit = np.partition(block, count - 1, axis=1)[:, count - 1 : count]
-        block = np.where(block <= limit, block, np.inf)
-    return np.asarray(np.argsort(block, axis=1, kind="stable")[:, :count], dtype=np.int64)
+    """The nearest centers of rows in the areas `near` (n, areas) to them."""
+    count = near.shape[1]
+    pairs = np.argsort(near.reshape(-1), kind="stable")
+    area = near.reshape(-1)[pairs]
+    begins = np.searchsorted(area, np.arange(len(bounds)))
+    best = np.full((len(rows), homes), -np.inf, dtype=np.float32)
+    which = np.zeros((len(rows), homes), dtype=np.int64)
+    for i in np.unique(area).tolist():
+        low, high = int(bounds[i]), int(bounds[i + 1])
+        if low == high:
+            continue
+        who = pairs[begins[i] : begins[i + 1]] // count
+        values = nearness(rows[who], centers[low:high], metric)
+        if homes == 1:
+            top = values.argmax(axis=1)
+            value = np.take_along_axis(values, top[:, None], axis=1)[:, 0]
+            nearer = value > best[who, 0]
+            best[who[nearer], 0], which[who[nearer], 0] = value[nearer], low + top[nearer]
+            continue
+        all_values = np.concatenate([best[who], values], axis=1)
+        places = np.broadcast_to(np.arange(low, high), values.shape)
+        all_places = np.concatenate([which[who], places], axis=1)
+        kept = np.argsort(-all_values, axis=1, kind="stable")[:, :homes]
+        best[who] = np.take_along_axis(all_values, kept, axis=1)
+        which[who] = np.take_along_axis(all_places, kept, axis=1)
+    return which

@@ -30,13 +30,14 @@ def foh_search(
     k: int = 10,
     probes: int | None = None,
     shortlist: int | None = None,
+    labels: float | None = None,
     filter: Any = None,
     index: str | FOHIndex | None = None,
 ) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
 
-    Its columns are the key of the entity's table under its own name, `distance` (Hamming) and `score` (what
-    the rows are ranked by, the smaller the nearer).
+    Its columns are the key of the entity's table under its own name, `distance` (geometry bits that differ;
+    NULL where the row was read exactly) and `score` (what the rows are ranked by, the smaller the nearer).
 
     >>> s = foh_search(Product, vector, k=10, probes=8, filter=Product.price < 10)
     >>> select(Product, s.c.score).join(s, s.c.id == Product.id).order_by(s.c.score)
@@ -47,6 +48,11 @@ def foh_search(
         A mapped class, `aliased()` of one, or a Table, with a FOHIndex declared on it.
     query
         A list or array of numbers, or an SQL expression of type vector.
+    probes, shortlist
+        Lists to read and rows to rank with the exact distance; None: the index's own choice.
+    labels
+        How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1 (rows
+        likeliest to share a label); None: the index's option `dial`.
     filter
         A condition over the entity's columns. It is part of the search: k rows come back if k rows match,
         where a `.where()` would be applied to the k rows that were found. Other tables go into `exists()`.
@@ -65,6 +71,8 @@ def foh_search(
         _number(shortlist),
         condition,
         params,
+        sa.null(),
+        sa.bindparam(None, labels, DOUBLE, unique=True),
         packagenames=("foh",),
     )
     return function.table_valued(

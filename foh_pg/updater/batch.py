@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from foh_pg.updater.items import Items, read_items
 from foh_pg.updater.keys import KeyArray, member
 from foh_pg.updater.progress import PENDING, Progressed
 from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, no_rows, read_by_key
+from foh_pg.updater.source import Rows, join_rows, no_rows, read_by_key
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
@@ -22,7 +22,7 @@ WHERE t.op IN ('t', 'r') AND NOT t.fresh
 """
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
 ENTRIES = """
-SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd') AND t.seq > %(after)s
+SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s
 ORDER BY t.seq LIMIT %(size)s
 """
 
@@ -120,6 +120,18 @@ def read_batch(
             due,
             more,
         )
+
+
+def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
+    """The batch with further rows, which leave their lists and join them anew."""
+    index = batch.index
+    further = rows.take(~member(rows.keys, batch.keys))
+    if len(further) == 0:
+        return batch
+    keys = np.concatenate([batch.keys, further.keys])
+    with session.snapshot():
+        items = read_items(session, index, keys)
+    return replace(batch, keys=keys, rows=join_rows(index, [batch.rows, further]), items=items)
 
 
 def _labelled(index: Index, rows: Rows) -> KeyArray:

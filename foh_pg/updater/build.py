@@ -7,36 +7,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import psycopg
 
-from foh_pg import pool
-from foh_pg.database.copy import INT8
 from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
 from foh_pg.updater import training
-from foh_pg.updater.centers import Centers, make_centers, no_centers
 from foh_pg.updater.description import Index, find_index, read_index
-from foh_pg.updater.fill import Plan, fill, load_plan, options_text
+from foh_pg.updater.fill import fill, load_plan
 from foh_pg.updater.model import Model
-from foh_pg.updater.progress import Progressed
+from foh_pg.updater.plan import Look, look, make_plan, with_geometry
 from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, open_session
-from foh_pg.updater.source import Rows, count_rows, read_sample
+from foh_pg.updater.session import Session, Target, open_session
+from foh_pg.updater.source import Rows
 from foh_pg.updater.state import Arrays, load_arrays
-
-# Rows that a build learns from and chooses centers among: this many, or as many as fit this many bytes.
-SAMPLE_ROWS = 40_000
-SAMPLE_BYTES = 256 << 20
+from foh_pg.updater.update import drain
 
 # With fewer labelled rows there is nothing to learn.
 LEAST_LABELLED = 100
 
-SEQS = "SELECT t.seq FROM {stream} t"
 MODELS = """
 SELECT DISTINCT s.version FROM foh.model_state s WHERE s.index = {id} AND s.name = 'served' ORDER BY s.version
 """
-
-Target = str | psycopg.Connection[Any] | None
 
 
 def build(target: Target, index: str, *, progress: Progress | None = None) -> Run:
@@ -76,32 +66,15 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
                 with run.phase("sample"), session.snapshot():
                     found = read_index(session)
                     model, learner = _earlier(session, found, to)
-                    consumed, rows, sample = _look(session, found)
+                    seen = look(session, found)
                 with run.phase("centers"):
-                    plan = _plan(found, kind, model, learner, consumed, rows, sample, {"rolled_back_to": to})
+                    model = _with_own_geometry(found, model, seen)
+                    plan = make_plan(found, kind, model, learner, seen, {"rolled_back_to": to})
                 fill(session, run, found, plan)
             else:
                 fill(session, run, found, *left)
+            drain(session, run)
         return run
-
-
-def fill_again(
-    session: Session,
-    run: Run,
-    index: Index,
-    model: Model,
-    learner: Arrays | None,
-    learned: int,
-    progressed: Progressed,
-) -> None:
-    """Encode and place every row by a given model: `update --full`, and rows that must be read again."""
-    with run.phase("sample"), session.snapshot():
-        index = read_index(session)
-        consumed, rows, sample = _look(session, index)
-    with run.phase("centers"):
-        plan = _plan(index, "full", model, learner, consumed, rows, sample, {}, learned)
-        plan = replace(plan, progress=replace(progressed, rows_seen=rows).to_arrays(index))
-    fill(session, run, index, plan)
 
 
 def _locked(session: Session, name: str) -> Index:
@@ -123,36 +96,24 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
         if left is not None:
             run.note("going on with a build that was interrupted")
             fill(session, run, index, *left)
-            return run
-        with run.phase("sample"), session.snapshot():
-            index = read_index(session)
-            consumed, rows, sample = _look(session, index)
-        with run.phase("learn"):
-            trained = train(index, sample, rows, run)
-        with run.phase("centers"):
-            plan = _plan(
-                index,
-                kind,
-                trained.model,
-                trained.learner,
-                consumed,
-                rows,
-                sample,
-                trained.metrics,
-                pending=trained.pending,
-            )
-        run.metrics.update(trained.metrics)
-        fill(session, run, index, plan)
+        else:
+            _train_and_fill(session, run, index, kind)
+        # What was written meanwhile names centers that are gone.
+        drain(session, run)
     return run
 
 
-def _look(session: Session, index: Index) -> tuple[npt.NDArray[np.int64], int, Rows]:
-    """What stands in the stream, how many rows there are, and a sample of them, in one snapshot."""
-    found = [part[0] for part in session.copy_out(SEQS, [INT8])]
-    consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
-    rows = count_rows(session)
-    wanted = min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * index.dimensions))
-    return consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1)))
+def _train_and_fill(session: Session, run: Run, index: Index, kind: str) -> None:
+    with run.phase("sample"), session.snapshot():
+        index = read_index(session)
+        seen = look(session, index)
+    with run.phase("learn"):
+        trained = train(index, seen.to_learn(), seen.rows, run)
+    with run.phase("centers"):
+        model = with_geometry(index, trained.model, seen.sample)
+        plan = make_plan(index, kind, model, trained.learner, seen, trained.metrics, trained.pending)
+    run.metrics.update(trained.metrics)
+    fill(session, run, index, plan)
 
 
 # -- training ------------------------------------------------------------------------------------------------
@@ -178,9 +139,10 @@ def train(index: Index, sample: Rows, rows: int, run: Run) -> Trained:
         return Trained(
             _plain_model(index, sample), None, {}, sample.keys[usable] if learner.supervised else none
         )
-    _stages(index, learner, sample.take(usable), run)
-    learner.stand_for(round(rows * np.count_nonzero(usable) / len(sample)))
-    model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
+    studied = sample.take(usable)
+    _stages(index, learner, studied, run)
+    learner.stand_for(round(rows * len(studied) / len(sample)))
+    model = training.served(index, learner, training.scale_of(index, sample, learner.mean_), studied)
     if not learner.supervised:
         return Trained(model, learner.state(), {}, none)
     verdict = training.compare(index, sample.take(held), model, None)
@@ -203,7 +165,10 @@ def _stages(index: Index, learner: Learner, rows: Rows, run: Run) -> None:
 
 def _plain_model(index: Index, sample: Rows) -> Model:
     mean = sample.vectors.mean(axis=0, dtype=np.float64) if len(sample) else np.zeros(index.dimensions)
-    return Model.random(mean, index.bits, int(index.options["seed"]), training.scale_of(index, sample, mean))
+    return training.random_model(index, mean, training.scale_of(index, sample, mean))
+
+
+# -- earlier models ------------------------------------------------------------------------------------------
 
 
 def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Arrays | None]:
@@ -216,71 +181,14 @@ def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Array
             f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are "
             f"of versions {', '.join(map(str, kept)) or 'none'}"
         )
-    model = Model.from_arrays(arrays, float(index.options["label_weight"]))
+    model = Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
     return model, load_arrays(session, "learner", earlier[-1])
 
 
-# -- centers -------------------------------------------------------------------------------------------------
-
-
-def _plan(
-    index: Index,
-    kind: str,
-    model: Model,
-    learner: Arrays | None,
-    consumed: npt.NDArray[np.int64],
-    rows: int,
-    sample: Rows,
-    metrics: dict[str, Any],
-    learned: int | None = None,
-    pending: npt.NDArray[Any] | None = None,
-) -> Plan:
-    held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
-    none = index.keys.empty()
-    waiting = none if pending is None else pending
-    progress = Progressed(rows, len(waiting), waiting, held, none)
-    return Plan(
-        kind,
-        index.version,
-        options_text(index),
-        model,
-        learner,
-        index.version + 1 if learned is None else learned,
-        choose_centers(index, model, rows, sample),
-        consumed,
-        rows,
-        progress.to_arrays(index),
-        metrics,
-    )
-
-
-def choose_centers(index: Index, model: Model, rows: int, sample: Rows) -> Centers:
-    """Centers for `rows` rows, of which a sample is at hand: as many as the index should have."""
-    if len(sample) == 0:
-        return no_centers(index)
-    fixed = index.options["centers"]
-    target = min(len(sample), pool.target_centers(max(rows, 1), int(index.options["probes"]), fixed))
-    codes = model.encode(sample.vectors, sample.labels)
-    rng = np.random.default_rng([int(index.options["seed"]), index.version])
-    made = pool.build(
-        rng,
-        codes,
-        sample.vectors,
-        bits=index.bits,
-        centers=target,
-        metric=index.distance,
-        blend=index.blend(model.scale),
-    )
-    # Priorities were drawn for a stream of the sample's length.
-    share = len(sample) / max(rows, len(sample))
-    priorities = np.where(made.priorities < 0, made.priorities, made.priorities * share)
-    chosen = made.centers
-    return make_centers(
-        index,
-        index.next_center,
-        sample.keys[chosen],
-        codes[chosen],
-        sample.vectors[chosen],
-        priorities,
-        index.version + 1,
-    )
+def _with_own_geometry(index: Index, model: Model, seen: Look) -> Model:
+    """The geometry that the model had; made anew where it had none, as before this package knew of any."""
+    if index.geometry == 0:
+        return replace(model, geometry=None)
+    if model.geometry is not None and model.geometry.bits == index.geometry:
+        return model
+    return with_geometry(index, model, seen.sample)

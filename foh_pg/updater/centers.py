@@ -1,4 +1,4 @@
-"""Centers of an index as an updater sees them: foh.<index>_center and foh.<index>_sample side by side."""
+"""Centers of an index as an updater sees them: foh.<index>_area, _center and _sample side by side."""
 
 from __future__ import annotations
 
@@ -8,58 +8,61 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, width
-from foh_pg.database.copy import FLOAT4, FLOAT8, INT4, INT8, Array, Ragged
+from foh_pg import pool
+from foh_pg.codes import width
+from foh_pg.database.copy import FLOAT4, INT4, INT8, Array, Ragged
 from foh_pg.errors import StateError
-from foh_pg.pool import find_homes, nearest_center
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Vectors
+from foh_pg.updater.model import Model, Vectors
 from foh_pg.updater.session import Session
 
 # Members of a list that show how stale it is.
 SAMPLE = 16
 
+AREAS = "SELECT a.area, a.embedding FROM {area} a ORDER BY a.area"
 CENTERS = """
-SELECT c.center, c.code, c.embedding, c.length, c.version, c.stale FROM {center} c ORDER BY c.center
+SELECT c.center, c.area, c.embedding, c.length, c.version, c.stale FROM {center} c ORDER BY c.center
 """
-SAMPLES = """
-SELECT t.center, t.key, t.priority, t.tried, t.ids, t.codes FROM {sample} t ORDER BY t.center
+SAMPLES = "SELECT t.center, t.tried, t.ids, t.codes FROM {sample} t ORDER BY t.center"
+COUNT = """
+UPDATE {center} c SET length = u.length, version = u.version, stale = u.stale
+FROM ROWS FROM (pg_catalog.unnest(%(ids)s::int[]), pg_catalog.unnest(%(lengths)s::int[]),
+                pg_catalog.unnest(%(versions)s::bigint[]), pg_catalog.unnest(%(stale)s::real[]))
+     AS u (center, length, version, stale)
+WHERE c.center = u.center
 """
-CENTER_CODES = """
-INSERT INTO {center_code} (code) SELECT DISTINCT c.code FROM {center} c
-"""
-GONE = "INSERT INTO {gone} (version, center) SELECT %(version)s, unnest(%(centers)s::int[])"
-FORGET_GONE = "DELETE FROM {gone} WHERE version <= %(version)s - {gone_versions}"
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Centers:
-    """All arrays have a row per center, in the order of their ids.
+    """All arrays but `areas` have a row per center, in the order of their ids.
 
     Attributes
     ----------
+    areas : array (g, d)
     ids : array (u,)
-    codes, rows : arrays (u, bytes) and (u, d)
-        Code and embedding (of length one for cosine) of the row that a center was made of.
+    area : array (u,)
+        The position of the center's area, which is also its number in the database.
+    rows : array (u, d)
+        The center itself: a mean of rows, of length one for cosine.
     lengths, versions, stale : arrays (u,)
         Of its list: members, the version that last encoded it, the share of bits flipped since.
-    keys, priorities, tried : arrays (u,)
-        The key of that row; its priority in the sample of the stream; see sql/index/tables.sql.
+    tried : array (u,)
+        The length at which splitting the list was tried in vain.
     sample_keys, sample_codes, sampled : arrays (u, SAMPLE), (u, SAMPLE, bytes), (u,)
         Some members with their codes as stored; the first `sampled[i]` of them are meant.
     """
 
+    areas: Vectors
     ids: IntArray
-    codes: CodeArray
+    area: IntArray
     rows: Vectors
     lengths: IntArray
     versions: IntArray
     stale: npt.NDArray[np.float32]
-    keys: KeyArray
-    priorities: npt.NDArray[np.float64]
     tried: IntArray
     sample_keys: KeyArray
     sample_codes: npt.NDArray[np.uint8]
@@ -69,11 +72,15 @@ class Centers:
         return len(self.ids)
 
     def take(self, chosen: npt.NDArray[Any]) -> Centers:
-        return Centers(*(getattr(self, part.name)[chosen] for part in fields(self)))
+        return Centers(self.areas, *(array[chosen] for array in self._columns()))
 
     def append(self, other: Centers) -> Centers:
-        pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
-        return Centers(*(np.concatenate(pair) for pair in pairs))
+        """These and others, whose areas are the same."""
+        pairs = zip(self._columns(), other._columns(), strict=True)
+        return Centers(self.areas, *(np.concatenate(pair) for pair in pairs))
+
+    def _columns(self) -> list[npt.NDArray[Any]]:
+        return [getattr(self, part.name) for part in fields(self)[1:]]
 
     def find(self, ids: npt.NDArray[Any]) -> IntArray:
         """Positions of centers by id, -1 where there is none."""
@@ -82,40 +89,30 @@ class Centers:
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[at] == ids, at, -1).astype(np.int64)
 
-    def homes(self, index: Index, codes: CodeArray, rows: Vectors, scale: float) -> IntArray:
+    def homes(self, index: Index, rows: Vectors) -> IntArray:
         """The nearest centers of rows, as positions: (n, homes)."""
         homes = max(1, int(index.options["homes"]))
-        given = (codes, rows, self.codes, self.rows)
-        blend = index.blend(scale)
-        if homes == 1:
-            found = nearest_center(*given, bits=index.bits, metric=index.distance, blend=blend)
-            return found[:, None]
-        return find_homes(*given, bits=index.bits, homes=homes, metric=index.distance, blend=blend)
+        if len(rows) == 0:
+            return np.zeros((0, homes), dtype=np.int64)
+        return pool.find_homes(rows, self.areas, self.rows, self.area, homes=homes, metric=index.distance)
 
     def with_(self, **changes: Any) -> Centers:
         return replace(self, **changes)
 
 
 def make_centers(
-    index: Index,
-    first_id: int,
-    keys: KeyArray,
-    codes: CodeArray,
-    rows: Vectors,
-    priorities: npt.NDArray[np.float64],
-    version: int,
+    index: Index, first_id: int, areas: Vectors, area: IntArray, rows: Vectors, version: int
 ) -> Centers:
     """New centers with empty lists."""
-    count = len(keys)
+    count = len(rows)
     return Centers(
+        stored_rows(index, areas),
         np.arange(first_id, first_id + count, dtype=np.int64),
-        codes,
+        np.asarray(area, dtype=np.int64),
         stored_rows(index, rows),
         np.zeros(count, dtype=np.int64),
         np.full(count, version, dtype=np.int64),
         np.zeros(count, dtype=np.float32),
-        keys,
-        np.asarray(priorities, dtype=np.float64),
         np.zeros(count, dtype=np.int64),
         np.zeros((count, SAMPLE), dtype=index.keys.dtype),
         np.zeros((count, SAMPLE, width(index.bits)), dtype=np.uint8),
@@ -124,51 +121,49 @@ def make_centers(
 
 
 def no_centers(index: Index) -> Centers:
-    none = np.zeros((0, width(index.bits)), dtype=np.uint8)
     rows = np.zeros((0, index.dimensions), dtype=np.float32)
-    return make_centers(index, 1, index.keys.empty(), none, rows, np.zeros(0), 0)
+    return make_centers(index, 1, rows, np.zeros(0, dtype=np.int64), rows, 0)
 
 
 def stored_rows(index: Index, rows: Vectors) -> Vectors:
     """Embeddings of centers as the database will hold them, so that memory and database agree."""
     if index.distance != "cosine":
         return np.asarray(rows, dtype=np.float32)
-    lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
-    unit = np.divide(rows, lengths, out=np.zeros(rows.shape), where=lengths > 0)
-    half: Vectors = unit.astype(np.float16).astype(np.float32)
+    half: Vectors = pool.unit(np.asarray(rows, dtype=np.float32)).astype(np.float16).astype(np.float32)
     return half
+
+
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def read_centers(session: Session, index: Index) -> Centers:
     """All centers, inside the caller's snapshot."""
-    keys = index.keys.column
-    columns = [INT4, index.code_column, index.center_column, INT4, INT8, FLOAT4]
-    found = [*session.copy_out(CENTERS, columns)]
-    columns = [INT4, keys, FLOAT8, INT4, Array(keys), Array(index.code_column)]
-    more = [*session.copy_out(SAMPLES, columns)]
-    none = no_centers(index)
+    areas = [*session.copy_out(AREAS, [INT4, index.center_column])]
+    found = [*session.copy_out(CENTERS, [INT4, INT4, index.center_column, INT4, INT8, FLOAT4])]
+    more = [*session.copy_out(SAMPLES, [INT4, INT4, Array(index.keys.column), Array(index.code_column)])]
     if not found and not more:
-        return none
-    ids, codes, rows, lengths, versions, stale = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    sample_ids = np.concatenate([part[0] for part in more]) if more else np.zeros(0)
-    if not np.array_equal(ids, sample_ids):
+        return no_centers(index)
+    ids, area, rows, lengths, versions, stale = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in areas)])
+    sample_ids = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in more)])
+    known = np.array_equal(numbers, np.arange(len(numbers))) and area.max(initial=0) < len(numbers)
+    if not known or not np.array_equal(ids, sample_ids):
         raise StateError(
             f"the centers of index {index.name!r} and what is known of them differ: run foh-pg rebuild"
         )
-    padded = [_pad(index, members, codes_) for *_, members, codes_ in more]
+    padded = [_pad(index, members, codes) for *_, members, codes in more]
     return Centers(
+        np.concatenate([part[1] for part in areas]),
         ids.astype(np.int64),
-        codes,
+        area.astype(np.int64),
         rows,
         lengths.astype(np.int64),
         versions,
         stale,
-        index.keys.read(np.concatenate([part[1] for part in more])),
-        np.concatenate([part[2] for part in more]),
-        np.concatenate([part[3] for part in more]).astype(np.int64),
+        np.concatenate([part[1] for part in more]).astype(np.int64),
         np.concatenate([part[0] for part in padded]),
         np.concatenate([part[1] for part in padded]),
-        np.concatenate([part[4].lengths for part in more]),
+        np.concatenate([part[2].lengths for part in more]),
     )
 
 
@@ -182,59 +177,140 @@ def _pad(index: Index, members: Ragged, codes: Ragged) -> tuple[KeyArray, npt.ND
     return keys, padded
 
 
-def changed_centers(before: Centers, after: Centers) -> tuple[IntArray, IntArray]:
-    """Positions in `after` of centers, and of samples, that are new or not as they were."""
+# -- samples -------------------------------------------------------------------------------------------------
+
+
+def fill_samples(
+    rng: np.random.Generator,
+    sampled: IntArray,
+    sample_keys: KeyArray,
+    sample_codes: npt.NDArray[np.uint8],
+    centers: IntArray,
+    keys: KeyArray,
+    codes: npt.NDArray[np.uint8],
+) -> IntArray:
+    """Fill samples up, in place, with some of the entries that join; return how many members each has now.
+
+    Parameters
+    ----------
+    centers : array (n,)
+        The position of the center that each entry joins.
+    """
+    order = rng.permutation(len(centers))
+    order = order[np.argsort(centers[order], kind="stable")]
+    joined = centers[order]
+    begins = np.flatnonzero(np.diff(joined, prepend=-1))
+    rank = np.arange(len(joined)) - np.repeat(begins, np.diff(np.append(begins, len(joined))))
+    place = sampled[joined] + rank
+    fits = place < SAMPLE
+    sample_keys[joined[fits], place[fits]] = keys[order[fits]]
+    sample_codes[joined[fits], place[fits]] = codes[order[fits]]
+    return np.asarray(np.minimum(SAMPLE, sampled + np.bincount(joined, minlength=len(sampled))))
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CenterChange:
+    """Ids of centers that go; positions of those to write, of those whose figures change, and of samples."""
+
+    gone: IntArray
+    written: IntArray
+    counted: IntArray
+    samples: IntArray
+
+
+def compare_centers(before: Centers, after: Centers) -> CenterChange:
+    """What is new in `after`, or not as it was."""
     at = before.find(after.ids)
-    known = np.flatnonzero(at >= 0)
+    known, added = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
     old, new = before.take(at[known]), after.take(known)
-    same = (
-        (old.codes == new.codes).all(axis=1)
-        & (old.lengths == new.lengths)
-        & (old.versions == new.versions)
-        & (old.stale == new.stale)
-    )
+    moved = (old.rows != new.rows).any(axis=1) | (old.area != new.area)
+    counted = (old.lengths != new.lengths) | (old.versions != new.versions) | (old.stale != new.stale)
     within = np.arange(SAMPLE) < new.sampled[:, None]
     same_sample = (
-        (old.priorities == new.priorities)
-        & (old.tried == new.tried)
+        (old.tried == new.tried)
         & (old.sampled == new.sampled)
         & ((old.sample_keys == new.sample_keys) | ~within).all(axis=1)
         & ((old.sample_codes == new.sample_codes).all(axis=2) | ~within).all(axis=1)
     )
-    added = np.flatnonzero(at < 0)
-    return (
-        np.sort(np.concatenate([added, known[~same]])),
+    return CenterChange(
+        before.ids[after.find(before.ids) < 0],
+        np.sort(np.concatenate([added, known[moved]])),
+        known[counted & ~moved],
         np.sort(np.concatenate([added, known[~same_sample]])),
     )
 
 
-def write_centers(session: Session, index: Index, before: Centers, after: Centers, version: int) -> None:
-    """Bring the tables of centers from `before` to `after`, touching only what differs."""
-    gone = before.ids[after.find(before.ids) < 0]
-    centers, samples = changed_centers(before, after)
-    for table, rows in (("center", centers), ("sample", samples)):
-        ids = np.concatenate([gone, after.ids[rows]]).tolist()
+def write_centers(
+    session: Session, index: Index, before: Centers, after: Centers, model: Model, *, learned: bool
+) -> None:
+    """Bring the tables of centers from `before` to `after`, touching only what differs.
+
+    `learned` says that the model is new: where its code stands for geometry bits, those of centers are too.
+    """
+    change = compare_centers(before, after)
+    if learned and index.geometry == 0:
+        everyone = np.arange(len(after))
+        change = replace(change, written=everyone, counted=everyone[:0])
+    _write_areas(session, index, before, after, model, again=learned and index.geometry == 0)
+    for table, rows in (("center", change.written), ("sample", change.samples)):
+        ids = np.concatenate([change.gone, after.ids[rows]]).tolist()
         if len(ids) and len(before):
             if table == "center":
                 session.execute("DELETE FROM {center} WHERE center = ANY (%(ids)s)", {"ids": ids})
             else:
                 session.execute("DELETE FROM {sample} WHERE center = ANY (%(ids)s)", {"ids": ids})
-    _copy_centers(session, index, after.take(centers))
-    _copy_samples(session, index, after.take(samples))
-    if len(gone) or len(centers):
-        session.execute("DELETE FROM {center_code}")
-        session.execute(CENTER_CODES)
-    session.execute(GONE, {"version": version, "centers": gone.tolist()})
-    session.execute(FORGET_GONE, {"version": version})
+    _copy_centers(session, index, after.take(change.written), model)
+    _count_centers(session, after.take(change.counted))
+    _copy_samples(session, index, after.take(change.samples))
 
 
-def _copy_centers(session: Session, index: Index, centers: Centers) -> None:
+def _bits(model: Model, rows: Vectors) -> npt.NDArray[np.uint8]:
+    return model.geometry_bits(rows, model.encode(rows))
+
+
+def _write_areas(
+    session: Session, index: Index, before: Centers, after: Centers, model: Model, *, again: bool
+) -> None:
+    if np.array_equal(before.areas, after.areas) and not again:
+        return
+    session.execute("DELETE FROM {area}")
+    session.copy_in(
+        "area",
+        ["area", "embedding", "geometry"],
+        [INT4, index.center_column, index.geometry_column],
+        [np.arange(len(after.areas)), after.areas, _bits(model, after.areas)],
+    )
+
+
+def _copy_centers(session: Session, index: Index, centers: Centers, model: Model) -> None:
     session.copy_in(
         "center",
-        ["center", "code", "embedding", "length", "version", "stale"],
-        [INT4, index.code_column, index.center_column, INT4, INT8, FLOAT4],
-        [centers.ids, centers.codes, centers.rows, centers.lengths, centers.versions, centers.stale],
+        ["center", "area", "embedding", "geometry", "length", "version", "stale"],
+        [INT4, INT4, index.center_column, index.geometry_column, INT4, INT8, FLOAT4],
+        [
+            centers.ids,
+            centers.area,
+            centers.rows,
+            _bits(model, centers.rows),
+            centers.lengths,
+            centers.versions,
+            centers.stale,
+        ],
     )
+
+
+def _count_centers(session: Session, centers: Centers) -> None:
+    if len(centers):
+        values = {
+            "ids": centers.ids.tolist(),
+            "lengths": centers.lengths.tolist(),
+            "versions": centers.versions.tolist(),
+            "stale": centers.stale.astype(np.float64).tolist(),
+        }
+        session.execute(COUNT, values)
 
 
 def _copy_samples(session: Session, index: Index, centers: Centers) -> None:
@@ -243,12 +319,10 @@ def _copy_samples(session: Session, index: Index, centers: Centers) -> None:
     bounds = np.concatenate([[0], np.cumsum(centers.sampled)])
     session.copy_in(
         "sample",
-        ["center", "key", "priority", "tried", "ids", "codes"],
-        [INT4, keys, FLOAT8, INT4, Array(keys), Array(index.code_column)],
+        ["center", "tried", "ids", "codes"],
+        [INT4, INT4, Array(keys), Array(index.code_column)],
         [
             centers.ids,
-            centers.keys,
-            centers.priorities,
             centers.tried,
             Ragged(centers.sample_keys[within], bounds),
             Ragged(centers.sample_codes[within], bounds),

@@ -9,6 +9,7 @@ from foh_pg.database.copy import Bits, Column, HalfVector, Vector
 from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.pool import Metric
 from foh_pg.updater.keys import Keys
+from foh_pg.updater.label_bits import SIGNATURE_BITS
 from foh_pg.updater.session import Session
 
 FIND = """
@@ -16,8 +17,8 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 """
 
 READ = """
-SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.distance,
-       i.learner, i.options, i.version, i.status, i.next_center, i.source_name, {intact}(i.source)
+SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
+       i.distance, i.learner, i.options, i.version, i.status, i.next_center, i.source_name, {intact}(i.source)
 FROM foh.index i WHERE i.id = {id}
 """
 
@@ -33,6 +34,7 @@ class Index:
     labels_from: str | None
     dimensions: int
     bits: int
+    geometry: int
     distance: Metric
     learner: str
     options: dict[str, Any]
@@ -51,16 +53,23 @@ class Index:
         return Bits(self.bits)
 
     @property
+    def geometry_column(self) -> Bits:
+        """Where geometry is off the learned code stands in its place."""
+        return Bits(self.geometry or self.bits)
+
+    @property
+    def marks_column(self) -> Bits:
+        """The signature of a row's labels, where the index has any, and its learned code."""
+        return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
+
+    @property
     def center_column(self) -> Column:
         """Centers of a cosine index are kept at length one in half precision."""
         return HalfVector(self.dimensions) if self.distance == "cosine" else Vector(self.dimensions)
 
-    def blend(self, scale: float) -> float:
-        """The weight of the distance that `foh_pg.pool` computes, which knows no scale."""
-        weight = float(self.options["blend"])
-        return (
-            weight if self.distance == "cosine" else weight / (scale if self.distance == "l2" else scale**2)
-        )
+    def distance_weight(self, scale: float) -> float:
+        """Brings pgvector's distance to the size of a cosine distance."""
+        return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]
 
 
 def find_index(session: Session, name: str) -> Index:

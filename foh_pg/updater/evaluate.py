@@ -10,19 +10,21 @@ from psycopg.types.json import Jsonb
 
 from foh_pg.database.copy import TEXT, Array
 from foh_pg.errors import InputError
-from foh_pg.updater.build import Target
 from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model
+from foh_pg.updater.present import load_present
 from foh_pg.updater.run import Progress, Run, recorded
 from foh_pg.updater.scan import Best, scan
-from foh_pg.updater.session import Session, open_session
+from foh_pg.updater.session import Session, Target, open_session
 from foh_pg.updater.source import Rows, read_held_out
-from foh_pg.updater.update import load_model
 
 QUERIES = 500
 RANKS = (10, 100)
 KEYS_AT_ONCE = 10_000
+
+# What a search takes where neither an option nor the model says otherwise, as in sql/index/near.sql.
+SHORTLIST = 20
 
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
@@ -73,17 +75,17 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     with run.phase("read"):
         (placed,), (waiting,) = session.one(PLACED), session.one(WAITING)
         rows = choose_queries(session, index, placed + waiting, queries)
-        model, _, _ = load_model(session, index)
+        model = load_present(session, index).model
     run.rows = len(rows)
     with run.phase("search", len(rows)):
         found = {k: search(session, run, index, rows, k) for k in RANKS}
     with run.phase("exact", placed):
         plain = Model.random(model.mean, index.bits, int(index.options["seed"]), model.scale)
-        shortlist = int(index.options["shortlist"])
+        shortlist = _shortlist(index, model)
         keep = max(*RANKS, shortlist) + 1
         exact, coded, total = scan(session, run, index, rows.vectors, plain, keep, placed)
     with run.phase("labels"):
-        answers = _answers(rows, found, exact, coded, shortlist, index.blend(model.scale))
+        answers = _answers(rows, found, exact, coded, shortlist, index.distance_weight(model.scale))
         labels = read_labels(
             session, index, [part for way in answers.values() for k in way for part in way[k]]
         )
@@ -91,6 +93,14 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     run.metrics.update({"queries": len(rows), "table": total, "trained": model.trained})
     run.metrics.update({name: judge(own, way, labels, total) for name, way in answers.items()})
     return index.version
+
+
+def _shortlist(index: Index, model: Model) -> int:
+    """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
+    given = index.options["shortlist"]
+    if given is None:
+        given = model.ranking.shortlist
+    return SHORTLIST if given is None else int(given)
 
 
 def choose_queries(session: Session, index: Index, rows: int, queries: int) -> Rows:

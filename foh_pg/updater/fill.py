@@ -8,18 +8,19 @@ how far it is, written with every piece.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import FenceError
-from foh_pg.updater.centers import SAMPLE, Centers, no_centers, read_centers
+from foh_pg.updater.centers import SAMPLE, Centers, fill_samples, make_centers, no_centers, read_centers
 from foh_pg.updater.description import Index, read_index
-from foh_pg.updater.install import Installation, install
+from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.items import items_from_lists
-from foh_pg.updater.lists import Entries, join_entries, new_parts, write_parts
+from foh_pg.updater.lists import Entries, join_entries, new_parts, no_entries, write_parts
 from foh_pg.updater.model import Model
 from foh_pg.updater.neighbors import Neighbors
 from foh_pg.updater.run import Run
@@ -54,8 +55,8 @@ class Plan:
         The version of the index that it replaces.
     options : str
         The options of the index, as JSON: with other ones the plan is void.
-    model, learner, learned : Model, arrays, int
-        As in Installation.
+    model, learner : Model, arrays
+        As in Installation; geometry is new with every filling, so the model is too.
     centers : Centers
         With ids of their own, from `first` on.
     consumed : array
@@ -71,7 +72,6 @@ class Plan:
     options: str
     model: Model
     learner: Arrays | None
-    learned: int
     centers: Centers
     consumed: npt.NDArray[np.int64]
     rows: int
@@ -142,7 +142,7 @@ def _begin(session: Session, index: Index, plan: Plan) -> None:
 def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
-    neighbors = Neighbors(index, plan.centers, plan.model.scale)
+    neighbors = Neighbors(index, plan.centers, plan.model)
     more = True
     while more:
         # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
@@ -162,15 +162,15 @@ def _place(session: Session, run: Run, index: Index, plan: Plan, position: Posit
 
 def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
-    codes = plan.model.encode(page.vectors, page.labels)
     if len(page) == 0:
-        none = np.zeros(0, dtype=np.int64)
-        return Entries(none, none, page.keys, codes)
-    homes = plan.centers.homes(index, codes, page.vectors, plan.model.scale)
-    homes = homes[:, : int(index.options["homes"])]
-    neighbors.add(page.keys, codes, page.vectors, homes)
+        return no_entries(index)
+    marks = plan.model.marks(page.vectors, page.labels)
+    geometry = plan.model.geometry_bits(page.vectors, plan.model.codes_of(marks))
+    homes = plan.centers.homes(index, page.vectors)[:, : int(index.options["homes"])]
+    neighbors.add(page, geometry, marks, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])
-    return Entries(homes.reshape(-1), np.zeros(homes.size, dtype=np.int64), page.keys[rows], codes[rows])
+    parts = np.zeros(homes.size, dtype=np.int64)
+    return Entries(homes.reshape(-1), parts, page.keys[rows], geometry[rows], marks[rows])
 
 
 def _write_piece(session: Session, index: Index, plan: Plan, position: Position, entries: Entries) -> None:
@@ -179,7 +179,7 @@ def _write_piece(session: Session, index: Index, plan: Plan, position: Position,
     position.lengths = position.lengths + counts
     np.maximum.at(position.parts, ordered.centers, ordered.parts + 1)
     _sample(plan, position, entries)
-    named = Entries(plan.centers.ids[ordered.centers], ordered.parts, ordered.keys, ordered.codes)
+    named = ordered.moved(plan.centers.ids[ordered.centers], ordered.parts)
     with session.write():
         write_parts(session, index, named)
         save_position(session, index, position)
@@ -187,18 +187,14 @@ def _write_piece(session: Session, index: Index, plan: Plan, position: Position,
 
 def _sample(plan: Plan, position: Position, entries: Entries) -> None:
     """Fill up the samples of members by which later runs see how stale a list is."""
-    rng = np.random.default_rng([plan.version, position.done])
-    order = rng.permutation(len(entries))
-    order = order[np.argsort(entries.centers[order], kind="stable")]
-    centers = entries.centers[order]
-    begins = np.flatnonzero(np.diff(centers, prepend=-1))
-    rank = np.arange(len(centers)) - np.repeat(begins, np.diff(np.append(begins, len(centers))))
-    place = position.sampled[centers] + rank
-    fits = place < SAMPLE
-    position.sample_keys[centers[fits], place[fits]] = entries.keys[order[fits]]
-    position.sample_codes[centers[fits], place[fits]] = entries.codes[order[fits]]
-    position.sampled = np.minimum(
-        SAMPLE, position.sampled + np.bincount(centers, minlength=len(position.sampled))
+    position.sampled = fill_samples(
+        np.random.default_rng([plan.version, position.done]),
+        position.sampled,
+        position.sample_keys,
+        position.sample_codes,
+        entries.centers,
+        entries.keys,
+        plan.model.codes_of(entries.marks),
     )
 
 
@@ -212,7 +208,7 @@ def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Posi
         sample_keys=position.sample_keys,
         sample_codes=position.sample_codes,
         sampled=position.sampled,
-    ).take(position.lengths > 0)
+    )
 
     def write(inside: Session) -> None:
         inside.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
@@ -230,12 +226,13 @@ def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Posi
             before,
             after,
             plan.model,
-            plan.learned,
+            plan.version + 1,
             plan.learner,
             plan.progress,
             present.next_center,
             plan.consumed,
             write,
+            Placed(plan.version + 1, first),
             plan.metrics,
         ),
     )
@@ -246,16 +243,14 @@ def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Posi
 
 def save_plan(session: Session, index: Index, plan: Plan) -> None:
     arrays: Arrays = {
-        "head": np.array(
-            json.dumps([plan.kind, plan.version, plan.options, plan.learned, plan.rows, plan.metrics])
-        ),
+        "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
         "consumed": plan.consumed,
     }
     arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
     arrays.update({f"progress/{name}": array for name, array in plan.progress.items()})
-    for part in fields(Centers):
-        array = getattr(plan.centers, part.name)
-        arrays[f"centers/{part.name}"] = index.keys.plain(array) if array.dtype == object else array
+    # Lists are empty and samples too: what is left of the centers is where they lie.
+    for name in ("areas", "ids", "area", "rows"):
+        arrays[f"centers/{name}"] = getattr(plan.centers, name)
     save_arrays(session, "plan", PRESENT, arrays)
     if plan.learner is not None:
         save_arrays(session, "plan_learner", PRESENT, plan.learner)
@@ -268,7 +263,7 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     arrays = load_arrays(session, "plan", PRESENT)
     if arrays is None:
         return None
-    found, version, options, learned, rows, metrics = json.loads(str(arrays["head"]))
+    found, version, options, rows, metrics = json.loads(str(arrays["head"]))
     if (found, version, options) != (kind, index.version, options_text(index)):
         return None
     if int(index.options["neighbors"]):
@@ -277,17 +272,18 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     def below(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
 
-    parts = below("centers/")
-    for name in ("keys", "sample_keys"):
-        parts[name] = np.asarray(parts[name], dtype=index.keys.dtype)
+    places = below("centers/")
+    centers = no_centers(index)
+    if len(places["ids"]):
+        first = int(places["ids"][0])
+        centers = make_centers(index, first, places["areas"], places["area"], places["rows"], version + 1)
     plan = Plan(
         found,
         version,
         options,
-        Model.from_arrays(below("model/"), float(index.options["label_weight"])),
+        Model.from_arrays(below("model/"), float(index.options["label_weight"]), index.labels is not None),
         load_arrays(session, "plan_learner", PRESENT),
-        learned,
-        Centers(**parts) if len(parts["ids"]) else no_centers(index),
+        centers,
         arrays["consumed"],
         rows,
         below("progress/"),
@@ -302,7 +298,7 @@ def save_position(session: Session, index: Index, position: Position) -> None:
         "after": np.array(json.dumps([position.after is None, after, position.done])),
         "lengths": position.lengths,
         "parts": position.parts,
-        "sample_keys": index.keys.plain(position.sample_keys),
+        **_packed_keys(index, position.sample_keys[_within(position.sampled)]),
         "sample_codes": position.sample_codes,
         "sampled": position.sampled,
     }
@@ -314,15 +310,41 @@ def load_position(session: Session, index: Index) -> Position | None:
     if arrays is None:
         return None
     none, after, done = json.loads(str(arrays["after"]))
+    sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
+    sample_keys[_within(arrays["sampled"])] = _unpacked_keys(index, arrays)
     return Position(
         None if none else (int(after) if index.keys.dtype == np.int64 else after),
         done,
         arrays["lengths"],
         arrays["parts"],
-        np.asarray(arrays["sample_keys"], dtype=index.keys.dtype),
+        sample_keys,
         arrays["sample_codes"],
         arrays["sampled"],
     )
+
+
+def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which places of samples are filled."""
+    return np.arange(SAMPLE) < sampled[:, None]
+
+
+def _packed_keys(index: Index, keys: npt.NDArray[Any]) -> Arrays:
+    """Keys as arrays that are saved without pickle; texts end to end, for one may be long and most short."""
+    if keys.dtype != object:
+        return {"sample_keys": keys}
+    texts = [str(key).encode() for key in keys.tolist()]
+    ends = np.cumsum([0, *map(len, texts)])
+    return {"sample_keys": np.frombuffer(b"".join(texts), dtype=np.uint8), "sample_ends": ends}
+
+
+def _unpacked_keys(index: Index, arrays: Arrays) -> npt.NDArray[Any]:
+    """The inverse of `_packed_keys`."""
+    if "sample_ends" not in arrays:
+        return np.asarray(arrays["sample_keys"], dtype=index.keys.dtype)
+    whole, ends = arrays["sample_keys"].tobytes(), arrays["sample_ends"].tolist()
+    keys = np.empty(len(ends) - 1, dtype=object)
+    keys[:] = [whole[low:high].decode() for low, high in pairwise(ends)]
+    return keys
 
 
 def discard_plan(session: Session) -> None:

@@ -13,8 +13,10 @@ from psycopg.types.json import Jsonb
 from foh_pg.codes import pack
 from foh_pg.database.copy import FLOAT8, INT4, TEXT, Bits, Nullable, Vector
 from foh_pg.errors import FenceError
+from foh_pg.geometry import Geometry
 from foh_pg.updater.centers import Centers, write_centers
 from foh_pg.updater.description import Index
+from foh_pg.updater.label_bits import SIGNATURE_BITS
 from foh_pg.updater.model import Model
 from foh_pg.updater.run import Run
 from foh_pg.updater.session import Session
@@ -28,14 +30,23 @@ UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_c
 WHERE id = {id} AND version = %(old)s
 """
 # A search passes over what was consumed or replaced until it is vacuumed. None of them grows with the source.
-VACUUM = tuple(
-    f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "center_code", "projection")
-)
+VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "projection"))
+# Lists grow with the source: only where much of them was replaced since autovacuum was there. A small table
+# would grow tenfold before autovacuum comes.
+REPLACED = """
+SELECT n.name
+FROM (VALUES ('list', %(list)s::regclass), ('sample', %(sample)s::regclass)) AS n (name, id)
+WHERE pg_catalog.pg_stat_get_dead_tuples(n.id) > 0.2 * pg_catalog.pg_stat_get_live_tuples(n.id)
+"""
+VACUUM_LISTS = "VACUUM (SKIP_LOCKED) {list}"
+VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
-INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics)
+INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
+                       weight_code, weight_linear, weight_votes, probes, shortlist, small)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
-        %(metrics)s)
+        %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(linear)s, %(votes)s, %(probes)s,
+        %(shortlist)s, %(small)s)
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -43,11 +54,23 @@ FORGET_MODELS = """
 DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
     SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
 """
+GEOMETRY = "SELECT g.threshold, g.signs FROM {quantizer} g"
 LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
 FORGET_STATES = """
 DELETE FROM foh.model_state s WHERE s.index = {id} AND s.version <> %(present)s
    AND NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id} AND m.learned = s.version)
 """
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The version that last made centers and geometry anew, and the first id of its centers.
+
+    Entries of the stream that name an earlier center name one that is gone.
+    """
+
+    version: int
+    first_center: int
 
 
 @dataclass
@@ -74,6 +97,7 @@ class Installation:
         Exactly the entries of the stream that this version contains.
     write : callable
         Writes lists and items, inside the transaction.
+    placed : Placed
     metrics : dict
         Kept with the model.
     """
@@ -88,6 +112,7 @@ class Installation:
     next_center: int
     consumed: npt.NDArray[np.int64]
     write: Callable[[Session], None]
+    placed: Placed
     metrics: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -102,7 +127,9 @@ def install(session: Session, run: Run, new: Installation) -> None:
         run.step(1, 6)
         new.write(session)
         run.step(2, 6)
-        write_centers(session, new.index, new.before, new.after, new.version)
+        write_centers(
+            session, new.index, new.before, new.after, new.model, learned=new.learned == new.version
+        )
         run.step(3, 6)
         _write_model(session, new)
         run.step(4, 6)
@@ -118,6 +145,9 @@ def install(session: Session, run: Run, new: Installation) -> None:
     with run.phase("vacuum"):
         for statement in VACUUM:
             session.execute(statement)
+        tables = {name: session.names[name] for name in ("list", "sample")}
+        for (table,) in session.rows(REPLACED, tables):
+            session.execute(VACUUM_LISTS if table == "list" else VACUUM_SAMPLES)
 
 
 def _fence(session: Session, new: Installation) -> None:
@@ -144,10 +174,14 @@ def _write_model(session: Session, new: Installation) -> None:
         "mean": model.mean.astype(np.float64).tolist(),
         "scale": model.scale,
         "metrics": Jsonb(new.metrics),
+        "placed": new.placed.version,
+        "first_center": new.placed.first_center,
+        "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
+        **model.ranking.to_dict(),
     }
     session.execute(MODEL, values)
     if new.learned == new.version:
-        write_hash_functions(session, model)
+        write_hash_functions(session, new.index, model)
         save_arrays(session, "served", new.version, model.to_arrays())
     if new.learner is not None:
         # Where a model is not served, learning goes on beside the one that is.
@@ -158,8 +192,8 @@ def _write_model(session: Session, new: Installation) -> None:
     session.execute(FORGET_STATES, {"present": PRESENT})
 
 
-def write_hash_functions(session: Session, model: Model) -> None:
-    """Replace the projection and bring the dictionary of labels in line."""
+def write_hash_functions(session: Session, index: Index, model: Model) -> None:
+    """Replace projection, geometry and linear model, and bring the dictionary of labels in line."""
     bits = model.bits
     session.execute("DELETE FROM {projection}")
     session.copy_in(
@@ -169,6 +203,35 @@ def write_hash_functions(session: Session, model: Model) -> None:
         [np.arange(bits), model.weights, model.bias, pack(np.eye(bits, dtype=bool))],
     )
     _write_labels(session, model)
+    if model.geometry is not None:
+        _write_geometry(session, model.geometry)
+    if model.signed:
+        _write_label_bits(session, index, model)
+
+
+def _write_geometry(session: Session, geometry: Geometry) -> None:
+    """Replace the one row, unless it says the same: only a new filling changes it."""
+    made = [geometry.threshold[None], geometry.signs[None]]
+    columns = [Vector(len(geometry.threshold)), Vector(geometry.dimensions)]
+    present = [*session.copy_out(GEOMETRY, columns)]
+    if len(present) == 1 and all(map(np.array_equal, present[0], made)):
+        return
+    session.execute("DELETE FROM {quantizer}")
+    session.copy_in("quantizer", ["threshold", "signs"], columns, made)
+
+
+def _write_label_bits(session: Session, index: Index, model: Model) -> None:
+    weights, bias = np.zeros((SIGNATURE_BITS, model.bits), dtype=np.float32), np.zeros(SIGNATURE_BITS)
+    if model.label_bits is not None:
+        weights, bias = model.label_bits.weights, model.label_bits.bias
+    marks = index.marks_column
+    session.execute("DELETE FROM {label_bit}")
+    session.copy_in(
+        "label_bit",
+        ["bit", "mask", "weights", "bias"],
+        [INT4, marks, Vector(model.bits), FLOAT8],
+        [np.arange(SIGNATURE_BITS), pack(np.eye(SIGNATURE_BITS, marks.bits, dtype=bool)), weights, bias],
+    )
 
 
 def _write_labels(session: Session, model: Model) -> None:

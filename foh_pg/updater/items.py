@@ -15,6 +15,8 @@ from foh_pg.updater.session import Session
 
 KEYS_AT_ONCE = 20_000
 
+IntArray = npt.NDArray[np.int64]
+
 READ = "SELECT i.key, i.home, i.others FROM {item} i WHERE i.key = ANY (%(keys)s::{key_type}[])"
 DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
 PUT = """
@@ -59,6 +61,34 @@ def items_of(keys: KeyArray, centers: npt.NDArray[np.int64]) -> Items:
     count, homes = centers.shape
     bounds = np.arange(count + 1, dtype=np.int64) * (homes - 1)
     return Items(keys, centers[:, 0], Ragged(centers[:, 1:].reshape(-1), bounds))
+
+
+def join_items(first: Items, second: Items) -> Items:
+    others = np.concatenate([first.others.lengths, second.others.lengths])
+    return Items(
+        np.concatenate([first.keys, second.keys]),
+        np.concatenate([first.homes, second.homes]),
+        Ragged(
+            np.concatenate([first.others.values, second.others.values]),
+            np.concatenate([[0], np.cumsum(others)]),
+        ),
+    )
+
+
+def moved_items(items: Items, keys: KeyArray, old: IntArray, new: IntArray) -> Items:
+    """Items where some keys have moved from one list to another; all of their other lists stay."""
+    moves = {
+        (key, before): after
+        for key, before, after in zip(keys.tolist(), old.tolist(), new.tolist(), strict=True)
+    }
+    owner = items.keys[np.repeat(np.arange(len(items)), items.others.lengths)]
+
+    def follow(who: KeyArray, lists: IntArray) -> IntArray:
+        pairs = zip(who.tolist(), lists.tolist(), strict=True)
+        return np.fromiter((moves.get(pair, pair[1]) for pair in pairs), dtype=np.int64, count=len(lists))
+
+    others = Ragged(follow(owner, items.others.values), items.others.bounds)
+    return Items(items.keys, follow(items.keys, items.homes), others)
 
 
 def read_items(session: Session, index: Index, keys: KeyArray) -> Items:

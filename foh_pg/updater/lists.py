@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,26 +11,45 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, width
+from foh_pg.codes import CodeArray
 from foh_pg.database.copy import INT4, Array, Ragged
 from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, member
+from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.session import Session
 
-# Entries in one part. Identical codes cannot be split into lists, so a list may have any number of parts.
+# Entries in one part. Rows that are all alike cannot be split into lists, so a list may have any number of
+# parts.
 PART = 512
+
+# Parts whose marks are replaced by one statement.
+PARTS_AT_ONCE = 500
 
 IntArray = npt.NDArray[np.int64]
 
-WHOLE = "SELECT l.center, l.part, l.ids, l.codes FROM {list} l WHERE l.center = ANY (%(centers)s)"
+WHOLE = "SELECT l.center, l.part, l.ids, l.geometry, l.marks FROM {list} l WHERE l.center = ANY (%(centers)s)"
 TAILS = """
-SELECT DISTINCT ON (l.center) l.center, l.part, l.ids, l.codes FROM {list} l
+SELECT DISTINCT ON (l.center) l.center, l.part, l.ids, l.geometry, l.marks FROM {list} l
 WHERE l.center = ANY (%(centers)s) ORDER BY l.center, l.part DESC
 """
+MEMBERS = "SELECT l.center, l.part, l.ids FROM {list} l WHERE l.center = ANY (%(centers)s)"
 DELETE = """
 DELETE FROM {list} l
 USING ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]))
       AS d (center, part)
+WHERE l.center = d.center AND l.part = d.part
+"""
+# Keys and geometry of a list that is only encoded again stay where they are on disk.
+REMARK = """
+UPDATE {list} l SET marks = d.marks::bit({mark_bits})[]
+FROM ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]),
+                pg_catalog.unnest(%(marks)s::text[])) AS d (center, part, marks)
+WHERE l.center = d.center AND l.part = d.part
+"""
+REMARK_BOTH = """
+UPDATE {list} l SET marks = d.marks::bit({mark_bits})[], geometry = d.geometry::bit({geometry_bits})[]
+FROM ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]),
+                pg_catalog.unnest(%(marks)s::text[]), pg_catalog.unnest(%(geometry)s::text[]))
+     AS d (center, part, marks, geometry)
 WHERE l.center = d.center AND l.part = d.part
 """
 
@@ -42,38 +61,76 @@ class Entries:
     centers: IntArray
     parts: IntArray
     keys: KeyArray
-    codes: CodeArray
+    geometry: CodeArray
+    marks: CodeArray
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def take(self, chosen: npt.NDArray[Any]) -> Entries:
-        return Entries(self.centers[chosen], self.parts[chosen], self.keys[chosen], self.codes[chosen])
+        return Entries(*(getattr(self, part.name)[chosen] for part in fields(self)))
+
+    def moved(self, centers: IntArray, parts: IntArray | None = None) -> Entries:
+        """The same rows in other lists."""
+        where = np.zeros(len(centers), dtype=np.int64) if parts is None else parts
+        return Entries(centers, where, self.keys, self.geometry, self.marks)
+
+
+@dataclass(frozen=True)
+class Members:
+    """Keys of lists, part by part, without what is stored beside them."""
+
+    centers: IntArray
+    parts: IntArray
+    keys: Ragged
+
+    def __len__(self) -> int:
+        return len(self.keys.values)
+
+    def of_entries(self) -> IntArray:
+        """The center of every key."""
+        return np.repeat(self.centers, self.keys.lengths)
+
+
+@dataclass(frozen=True)
+class Remarked:
+    """New marks of whole parts, in the order of their keys; geometry where the code stands in its place."""
+
+    centers: IntArray
+    parts: IntArray
+    marks: Ragged
+    geometry: Ragged | None = None
 
 
 @dataclass(frozen=True)
 class ListChange:
-    """Parts to delete, and entries, ordered by center and part, to write in whole parts."""
+    """Parts to delete, entries, ordered by center and part, to write in whole parts, and parts to remark."""
 
     deleted_centers: IntArray
     deleted_parts: IntArray
     written: Entries
+    remarked: list[Remarked]
 
 
 def join_entries(index: Index, parts: list[Entries]) -> Entries:
-    none = no_entries(index)
-    whole = [none, *parts]
+    whole = [no_entries(index), *parts]
     return Entries(
-        np.concatenate([part.centers for part in whole]),
-        np.concatenate([part.parts for part in whole]),
-        np.concatenate([part.keys for part in whole]),
-        np.concatenate([part.codes for part in whole]),
+        *(np.concatenate([getattr(part, column.name) for part in whole]) for column in fields(Entries))
     )
 
 
 def no_entries(index: Index) -> Entries:
     none = np.zeros(0, dtype=np.int64)
-    return Entries(none, none, index.keys.empty(), np.zeros((0, width(index.bits)), dtype=np.uint8))
+    return Entries(
+        none,
+        none,
+        index.keys.empty(),
+        np.zeros((0, index.geometry_column.packed), dtype=np.uint8),
+        np.zeros((0, index.marks_column.packed), dtype=np.uint8),
+    )
+
+
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def read_lists(session: Session, index: Index, centers: npt.NDArray[Any]) -> Entries:
@@ -89,44 +146,82 @@ def read_tails(session: Session, index: Index, centers: npt.NDArray[Any]) -> Ent
 def _read(session: Session, index: Index, text: LiteralString, centers: npt.NDArray[Any]) -> Entries:
     if len(centers) == 0:
         return no_entries(index)
-    columns = [INT4, INT4, Array(index.keys.column), Array(index.code_column)]
+    bits = [Array(index.geometry_column), Array(index.marks_column)]
+    columns = [INT4, INT4, Array(index.keys.column), *bits]
     found = []
-    for center, part, ids, codes in session.copy_out(text, columns, {"centers": centers.tolist()}):
+    for center, part, ids, geometry, marks in session.copy_out(text, columns, {"centers": centers.tolist()}):
         lengths = ids.lengths
         found.append(
             Entries(
                 np.repeat(center.astype(np.int64), lengths),
                 np.repeat(part.astype(np.int64), lengths),
                 index.keys.read(ids.values),
-                codes.values,
+                geometry.values,
+                marks.values,
             )
         )
     return join_entries(index, found)
 
 
-def change_lists(index: Index, loaded: Entries, leaving: KeyArray, joining: Entries) -> ListChange:
-    """Take keys out of the loaded parts and append entries to the last of them.
+def read_members(session: Session, index: Index, centers: npt.NDArray[Any]) -> Members:
+    """The keys in the lists of these centers."""
+    none = np.zeros(0, dtype=np.int64)
+    parts: list[tuple[Any, ...]] = []
+    if len(centers):
+        columns = [INT4, INT4, Array(index.keys.column)]
+        parts = [*session.copy_out(MEMBERS, columns, {"centers": centers.tolist()})]
+    lengths = np.concatenate([none, *(part[2].lengths for part in parts)])
+    keys = np.concatenate([index.keys.empty(), *(index.keys.read(part[2].values) for part in parts)])
+    return Members(
+        np.concatenate([none, *(part[0] for part in parts)]),
+        np.concatenate([none, *(part[1] for part in parts)]),
+        Ragged(keys, np.concatenate([[0], np.cumsum(lengths)])),
+    )
+
+
+# -- changing ------------------------------------------------------------------------------------------------
+
+
+def change_lists(
+    index: Index,
+    loaded: Entries,
+    leaving: npt.NDArray[np.bool_],
+    joining: Entries,
+    rewritten: IntArray,
+    remarked: list[Remarked],
+) -> ListChange:
+    """Take entries out of the loaded parts and append others to the last of them.
 
     Parameters
     ----------
     loaded : Entries
         Of every list that a key leaves all parts, of every list that others join at least the last part.
-    leaving : array
-        Keys to take out wherever they are loaded.
+    leaving : array of bool
+        Which of the loaded entries go.
     joining : Entries
         What joins which center; their parts mean nothing.
+    rewritten : array
+        Ids of centers whose loaded entries have new marks: all of their parts are written.
     """
-    stays = ~member(loaded.keys, leaving)
-    changed = _pairs(loaded.centers[~stays], loaded.parts[~stays])
-    kept = loaded.take(stays)
+    changed = _pairs(loaded.centers[leaving], loaded.parts[leaving])
+    kept = loaded.take(~leaving)
     tail = _tails(loaded, kept, joining.centers)
-    opened = Entries(joining.centers, tail, joining.keys, joining.codes)
-    touched = np.union1d(changed, _pairs(opened.centers, opened.parts))
+    opened = joining.moved(joining.centers, tail)
+    again = np.isin(loaded.centers, rewritten)
+    touched = np.unique(
+        np.concatenate(
+            [
+                changed,
+                _pairs(opened.centers, opened.parts),
+                _pairs(loaded.centers[again], loaded.parts[again]),
+            ]
+        )
+    )
     rest = kept.take(np.isin(_pairs_of(kept.centers, kept.parts), touched))
     written = join_entries(index, [rest, opened])
     pairs = np.unique(_pairs_of(loaded.centers, loaded.parts))
     deleted = pairs[np.isin(pairs, touched)]
-    return ListChange(deleted >> 32, deleted & 0xFFFFFFFF, _in_parts(written))
+    return ListChange(deleted >> 32, deleted & 0xFFFFFFFF, _in_parts(written), remarked)
 
 
 def _pairs_of(centers: IntArray, parts: IntArray) -> IntArray:
@@ -161,30 +256,33 @@ def _in_parts(entries: Entries) -> Entries:
     pairs = _pairs_of(ordered.centers, ordered.parts)
     begins = np.flatnonzero(np.diff(pairs, prepend=-1))
     rank = np.arange(len(pairs)) - np.repeat(begins, np.diff(np.append(begins, len(pairs))))
-    return Entries(ordered.centers, ordered.parts + rank // PART, ordered.keys, ordered.codes)
+    return ordered.moved(ordered.centers, ordered.parts + rank // PART)
 
 
 def new_parts(entries: Entries, next_part: IntArray) -> Entries:
-    """Entries of lists in parts that begin where `next_part`, by center id, says."""
-    return _in_parts(Entries(entries.centers, next_part[entries.centers], entries.keys, entries.codes))
+    """Entries of lists in parts that begin where `next_part`, by position of the center, says."""
+    return _in_parts(entries.moved(entries.centers, next_part[entries.centers]))
+
+
+# -- writing -------------------------------------------------------------------------------------------------
 
 
 def write_parts(session: Session, index: Index, entries: Entries) -> int:
     """Append whole parts, ordered by center and part; return how many."""
     pairs = _pairs_of(entries.centers, entries.parts)
-    # Equal codes side by side: a search then compares each code of a part once.
-    entries = entries.take(np.lexsort((*entries.codes.T[::-1], pairs)))
     begins = np.flatnonzero(np.diff(pairs, prepend=-1))
     bounds = np.append(begins, len(pairs))
+    bits = [Array(index.geometry_column), Array(index.marks_column)]
     return session.copy_in(
         "list",
-        ["center", "part", "ids", "codes"],
-        [INT4, INT4, Array(index.keys.column), Array(index.code_column)],
+        ["center", "part", "ids", "geometry", "marks"],
+        [INT4, INT4, Array(index.keys.column), *bits],
         [
             entries.centers[begins],
             entries.parts[begins],
             Ragged(entries.keys, bounds),
-            Ragged(entries.codes, bounds),
+            Ragged(entries.geometry, bounds),
+            Ragged(entries.marks, bounds),
         ],
     )
 
@@ -195,3 +293,31 @@ def write_lists(session: Session, index: Index, change: ListChange) -> None:
             DELETE, {"centers": change.deleted_centers.tolist(), "parts": change.deleted_parts.tolist()}
         )
     write_parts(session, index, change.written)
+    for remarked in change.remarked:
+        _remark(session, index, remarked)
+
+
+def _remark(session: Session, index: Index, new: Remarked) -> None:
+    for start in range(0, len(new.centers), PARTS_AT_ONCE):
+        end = min(start + PARTS_AT_ONCE, len(new.centers))
+        values: dict[str, Any] = {
+            "centers": new.centers[start:end].tolist(),
+            "parts": new.parts[start:end].tolist(),
+            "marks": _texts(new.marks.part(start, end), index.marks_column.bits),
+        }
+        if new.geometry is None:
+            session.execute(REMARK, values)
+        else:
+            values["geometry"] = _texts(new.geometry.part(start, end), index.geometry_column.bits)
+            session.execute(REMARK_BOTH, values)
+
+
+def _texts(codes: Ragged, bits: int) -> list[str]:
+    """Arrays of bit strings as PostgreSQL reads them."""
+    characters = np.full((len(codes.values), bits + 1), ord(","), dtype=np.uint8)
+    characters[:, :bits] = np.unpackbits(codes.values, axis=1, count=bits) + ord("0")
+    return ["{" + characters[low:high].tobytes()[:-1].decode() + "}" for low, high in _ranges(codes.bounds)]
+
+
+def _ranges(bounds: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Centers that follow the stream: which go, which come, and whose lists are opened for it."""
+"""Lists that have grown long are split: nothing else moves a row that did not change itself."""
 
 from __future__ import annotations
 
@@ -8,179 +8,162 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.codes import CodeArray
-from foh_pg.pool.centers import FROM_SPLIT
-from foh_pg.updater.centers import Centers, make_centers
+from foh_pg.updater.centers import Centers, make_centers, stored_rows
 from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, member, positions
-from foh_pg.updater.lists import read_lists
-from foh_pg.updater.model import Model
+from foh_pg.updater.keys import KeyArray, member
+from foh_pg.updater.lists import read_members
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, read_by_key
 
-# A list this many times as long as the mean one is split, unless it is short all the same.
-LONG_LIST = 4.0
+# A list this many times as long as it should be is split, unless it is short all the same.
+LONG_LIST = 3.0
 SHORT_LIST = 64
 
-# Members of lists that are split in one run, the longest first (one list at least), and members among which
-# the new centers are chosen.
+# A piece of it may have this share of the length at which lists are split.
+PIECE = 0.75
+
+# Members of lists that are split in one batch, the longest first (one list at least), and members that show
+# where the pieces of one list lie.
 SPLIT_ROWS = 4000
 SPLIT_MEMBERS = 4096
+
+# Members whose new lists are found at a time.
+MEMBERS_AT_ONCE = 20_000
+
+# Areas are made anew once they have this many times as many centers as there are areas.
+LONG_AREA = 4
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Rows that may become centers, with their codes and priorities."""
+class Splits:
+    """Lists that were split.
 
-    keys: KeyArray
-    codes: CodeArray
-    vectors: npt.NDArray[np.float32]
-    priorities: npt.NDArray[np.float64]
-
-    def append(self, other: Candidates) -> Candidates:
-        return Candidates(
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.vectors, other.vectors]),
-            np.concatenate([self.priorities, other.priorities]),
-        )
-
-
-@dataclass(frozen=True)
-class Maintained:
-    """The centers from now on (lists not yet changed), and positions, in the old ones, of lists to open."""
+    Attributes
+    ----------
+    centers : Centers
+        From now on, with the new ones at their end; lists are not yet changed.
+    lists : array
+        Ids of the lists that were split.
+    keys, old, new : arrays
+        Members that move, the list they leave and the list they join.
+    """
 
     centers: Centers
-    opened: IntArray
+    lists: IntArray
+    keys: KeyArray
+    old: IntArray
+    new: IntArray
 
 
-def follow(
-    index: Index,
-    rng: np.random.Generator,
-    centers: Centers,
-    rows: Rows,
-    codes: CodeArray,
-    changed: KeyArray,
-    rows_seen: int,
-) -> tuple[IntArray, Candidates]:
-    """Keep the centers a sample of the stream: positions of those that go, and rows that come.
+def split(session: Session, index: Index, centers: Centers, changed: KeyArray, version: int) -> Splits:
+    """Cut long lists into pieces. The old center stays with the largest piece, new ones get the others.
 
-    A center whose row was deleted goes; one whose row has changed is made anew from it.
+    Parameters
+    ----------
+    changed : array
+        Keys in the stream, which leave their lists anyway.
     """
-    dead = member(centers.keys, changed)
-    alive = np.flatnonzero(~dead)
-    live_rows = int(centers.lengths.sum()) + len(rows)
-    target = pool.target_centers(live_rows, int(index.options["probes"]), index.options["centers"])
-    asked = pool.sample_centers(
-        rng, centers.priorities[alive], len(rows), max(rows_seen, len(rows), live_rows), target
-    )
-    at = positions(centers.keys[dead], rows.keys)
-    renewed, kept = at[at >= 0], centers.priorities[dead][at >= 0]
-    chosen = asked.chosen
-    fresh = ~np.isin(chosen, renewed)
-    who = np.concatenate([renewed, chosen[fresh]])
-    priorities = np.concatenate([kept, asked.priorities[fresh]])
-    gone = np.sort(np.concatenate([np.flatnonzero(dead), alive[asked.dropped]]))
-    if len(gone) == len(centers) and len(who) == 0:
-        # No row comes that could be a center: the longest list keeps its own, for what is left in it.
-        gone = np.delete(gone, np.argmax(centers.lengths[gone]))
-    return gone, Candidates(rows.keys[who], codes[who], rows.vectors[who], priorities)
+    rng = np.random.default_rng([int(index.options["seed"]), version])
+    limit = list_limit(index, centers)
+    room = _room(index, centers)
+    lists, moved = [], [(index.keys.empty(), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))]
+    next_center = index.next_center
+    tried, rows, added = centers.tried.copy(), centers.rows.copy(), []
+    for at in _long(centers, limit) if room else []:
+        found = _split_one(session, index, rng, int(centers.ids[at]), changed, limit, room + 1)
+        if found is None:
+            tried[at] = centers.lengths[at]
+            continue
+        keys, pieces, means = found
+        count = len(means) - 1
+        rows[at] = stored_rows(index, means[:1])[0]
+        area = np.full(count, centers.area[at])
+        added.append(make_centers(index, next_center, centers.areas, area, means[1:], version))
+        goes = pieces > 0
+        old = np.full(int(goes.sum()), centers.ids[at])
+        moved.append((keys[goes], old, next_center + pieces[goes] - 1))
+        lists.append(int(centers.ids[at]))
+        next_center, room = next_center + count, room - count
+        if room < 1:
+            break
+    after = centers.with_(tried=tried, rows=rows)
+    for new in added:
+        after = after.append(new)
+    columns = [np.concatenate(column) for column in zip(*moved, strict=True)]
+    return Splits(_with_areas(index, rng, after), np.array(lists, dtype=np.int64), *columns)
 
 
-def split(
-    session: Session,
-    index: Index,
-    rng: np.random.Generator,
-    centers: Centers,
-    model: Model,
-    changed: KeyArray,
-) -> tuple[IntArray, Candidates, IntArray]:
-    """Find further centers inside lists that have grown long.
+def list_limit(index: Index, centers: Centers) -> float:
+    """The length above which a list is split."""
+    rows = int(centers.lengths.sum())
+    target = pool.target_centers(max(rows, 1), index.options["centers"])
+    return max(LONG_LIST * rows / target, SHORT_LIST)
 
-    Returns
-    -------
-    opened, candidates, failed
-        Positions of the lists that are split, the rows that become centers, and positions of lists whose
-        members are all alike.
-    """
-    none = Candidates(
-        index.keys.empty(),
-        centers.codes[:0],
-        np.zeros((0, index.dimensions), dtype=np.float32),
-        np.zeros(0),
-    )
-    if len(centers) == 0 or index.options["centers"] is not None:
-        return np.zeros(0, dtype=np.int64), none, np.zeros(0, dtype=np.int64)
-    limit = max(LONG_LIST * float(centers.lengths.mean()), SHORT_LIST)
-    long = pool.too_long(centers.lengths, limit)
-    long = long[centers.lengths[long] > 1.5 * centers.tried[long]]
+
+def _room(index: Index, centers: Centers) -> int:
+    """How many centers may come: any number, unless the user has fixed it."""
+    fixed = index.options["centers"]
+    return len(centers) + 1 if fixed is None else max(0, int(fixed) - len(centers))
+
+
+def _long(centers: Centers, limit: float) -> list[int]:
+    """Positions of the lists to split, the longest first; not those that were tried in vain a while ago."""
+    long = np.flatnonzero((centers.lengths > limit) & (centers.lengths > 1.5 * centers.tried))
     long = long[np.argsort(-centers.lengths[long], kind="stable")]
-    long = long[: max(1, int(np.searchsorted(np.cumsum(centers.lengths[long]), SPLIT_ROWS, side="right")))]
-    opened, failed = [], []
-    for at in np.sort(long).tolist():
-        found = _split_one(session, index, rng, centers.take(np.array([at])), model, changed, limit)
-        if len(found.keys):
-            opened.append(at)
-            none = none.append(found)
-        else:
-            failed.append(at)
-    return np.array(opened, dtype=np.int64), none, np.array(failed, dtype=np.int64)
+    fits = int(np.searchsorted(np.cumsum(centers.lengths[long]), SPLIT_ROWS, side="right"))
+    listed: list[int] = long[: max(1, fits)].tolist()
+    return listed
 
 
 def _split_one(
     session: Session,
     index: Index,
     rng: np.random.Generator,
-    center: Centers,
-    model: Model,
+    center: int,
     changed: KeyArray,
     limit: float,
-) -> Candidates:
+    pieces: int,
+) -> tuple[KeyArray, IntArray, npt.NDArray[np.float32]] | None:
+    """Members of a list, the piece of each, and the means of pieces; None where it cannot be split."""
     with session.snapshot():
-        entries = read_lists(session, index, center.ids)
-        keys = np.unique(entries.keys[~member(entries.keys, changed)])
+        listed = read_members(session, index, np.array([center])).keys.values
+        keys = np.unique(listed[~member(listed, changed)])
+        shown = keys
         if len(keys) > SPLIT_MEMBERS:
-            keys = keys[np.sort(rng.choice(len(keys), SPLIT_MEMBERS, replace=False))]
-        rows = read_by_key(session, index, keys)
-    codes = model.encode(rows.vectors, rows.labels)
-    chosen, _ = pool.split_list(
-        rng,
-        codes,
-        rows.vectors,
-        center.codes,
-        center.rows,
-        pieces=min(int(np.ceil(2 * center.lengths[0] / limit)), 64),
-        bits=index.bits,
-        metric=index.distance,
-        blend=index.blend(model.scale),
-    )
-    return Candidates(
-        rows.keys[chosen], codes[chosen], rows.vectors[chosen], np.full(len(chosen), FROM_SPLIT)
-    )
+            shown = keys[np.sort(rng.choice(len(keys), SPLIT_MEMBERS, replace=False))]
+        rows = read_by_key(session, index, shown)
+    if len(rows) < 2:
+        return None
+    longest = max(2.0, PIECE * limit * len(shown) / len(keys))
+    means, _ = pool.split_list(rng, rows.vectors, longest, index.distance, pieces)
+    if len(means) < 2:
+        return None
+    found: list[tuple[KeyArray, IntArray]] = []
+    for start in range(0, len(keys), MEMBERS_AT_ONCE):
+        some = (
+            rows if len(shown) == len(keys) else _read(session, index, keys[start : start + MEMBERS_AT_ONCE])
+        )
+        found.append((some.keys, pool.nearest_center(some.vectors, means, index.distance)))
+        if len(shown) == len(keys):
+            break
+    placed, piece = (np.concatenate(column) for column in zip(*found, strict=True))
+    # The largest piece comes first: it keeps the center and moves nothing.
+    order = np.argsort(-np.bincount(piece, minlength=len(means)), kind="stable")
+    number = np.empty(len(means), dtype=np.int64)
+    number[order] = np.arange(len(means))
+    return placed, number[piece], means[order]
 
 
-def with_changes(
-    index: Index, centers: Centers, gone: IntArray, come: Candidates, version: int, scale: float
-) -> Maintained:
-    """Take centers away and add others; the lists nearest to those that come are opened for them."""
-    stays = np.ones(len(centers), dtype=bool)
-    stays[gone] = False
-    # A row is the center of one list.
-    first = np.sort(np.unique(come.keys, return_index=True)[1])
-    first = first[~member(come.keys[first], centers.keys[stays])]
-    made = make_centers(
-        index,
-        index.next_center,
-        come.keys[first],
-        come.codes[first],
-        come.vectors[first],
-        come.priorities[first],
-        version,
-    )
-    opened = gone
-    if len(made) and len(centers):
-        nearest = centers.homes(index, made.codes, made.rows, scale)[:, 0]
-        opened = np.union1d(gone, nearest)
-    return Maintained(centers.take(stays).append(made), opened)
+def _read(session: Session, index: Index, keys: KeyArray) -> Rows:
+    with session.snapshot():
+        return read_by_key(session, index, keys)
+
+
+def _with_areas(index: Index, rng: np.random.Generator, centers: Centers) -> Centers:
+    """Find new areas where splits have made the present ones long; centers and lists stay."""
+    if len(centers) <= LONG_AREA * (len(centers.areas) + 1) ** 2:
+        return centers
+    areas, area = pool.group_centers(rng, centers.rows, index.distance)
+    return centers.with_(areas=stored_rows(index, areas), area=area)

@@ -1,4 +1,4 @@
-"""A batch merged into the lists: what joins, what leaves, what moves, and what is encoded again."""
+"""A batch merged into the lists: what joins, what leaves, what is split, and what is encoded again."""
 
 from __future__ import annotations
 
@@ -7,50 +7,68 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, width
+from foh_pg.codes import CodeArray
 from foh_pg.updater.affected import Affected, find_affected
 from foh_pg.updater.batch import Batch
-from foh_pg.updater.build import choose_centers
-from foh_pg.updater.centers import SAMPLE, Centers
+from foh_pg.updater.centers import SAMPLE, Centers, fill_samples
+from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.description import Index
-from foh_pg.updater.items import Items, items_of, read_items, write_items
+from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
+from foh_pg.updater.items import Items, items_of, join_items, moved_items, read_items, write_items
 from foh_pg.updater.keys import KeyArray, member, positions
 from foh_pg.updater.lists import (
     Entries,
     ListChange,
     change_lists,
     join_entries,
-    no_entries,
     read_lists,
     read_tails,
     write_lists,
 )
-from foh_pg.updater.maintain import Maintained, follow, split, with_changes
+from foh_pg.updater.maintain import Splits, split
 from foh_pg.updater.model import Model
 from foh_pg.updater.run import Run
 from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_by_key
-
-# Members of opened lists that are read and encoded at a time.
-OPENED_ROWS = 50_000
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Rows with their codes and the ids of their centers (n, homes)."""
+class Merging:
+    """What is to be merged, and under what.
 
-    keys: KeyArray
-    codes: CodeArray
-    centers: IntArray
+    Attributes
+    ----------
+    session, run, batch
+    centers : Centers
+        As they are.
+    model : Model
+    learned : bool
+        Its hash functions are new.
+    budget : int, optional
+        At most this many rows may be encoded again.
+    """
 
-    def entries(self) -> Entries:
-        count = self.centers.shape[1]
-        rows = np.repeat(np.arange(len(self.keys)), count)
-        return Entries(
-            self.centers.reshape(-1), np.zeros(len(rows), dtype=np.int64), self.keys[rows], self.codes[rows]
-        )
+    session: Session
+    run: Run
+    batch: Batch
+    centers: Centers
+    model: Model
+    learned: bool
+    budget: int | None
+
+    @property
+    def index(self) -> Index:
+        return self.batch.index
+
+    @property
+    def version(self) -> int:
+        return self.index.version + 1
+
+    @property
+    def single(self) -> bool:
+        """Whether a row is in one list only."""
+        return int(self.index.options["homes"]) <= 1
 
 
 @dataclass(frozen=True)
@@ -64,8 +82,8 @@ class Merged:
     lists : ListChange
     gone, put : array and Items
         Items to delete and to write.
-    opened, encoded : int
-        Lists that were encoded again, and rows in them.
+    opened, encoded, moved : int
+        Lists that were encoded again, rows in them, and rows that a split moved to another list.
     """
 
     centers: Centers
@@ -74,244 +92,181 @@ class Merged:
     put: Items
     opened: int
     encoded: int
+    moved: int
 
     def write(self, session: Session, index: Index) -> None:
         write_lists(session, index, self.lists)
         write_items(session, index, self.gone, self.put)
 
 
-def merge(
-    session: Session,
-    run: Run,
-    batch: Batch,
-    centers: Centers,
-    model: Model,
-    *,
-    learned: bool,
-    rows_seen: int,
-    budget: int | None,
-) -> Merged:
-    """Merge one batch under a model; `learned` says that its hash functions are new."""
-    index = batch.index
-    version = index.version + 1
-    rng = np.random.default_rng([int(index.options["seed"]), version])
-    with run.phase("encode"):
-        codes = model.encode(batch.rows.vectors, batch.rows.labels)
-    with run.phase("affected"):
-        affected = _affected(session, index, centers, model, batch, learned, budget)
-        if len(centers.lengths):
-            weights = np.maximum(centers.lengths, 1)
-            run.metrics["flipped"] = round(float(np.average(affected.stale, weights=weights)), 6)
-    with run.phase("centers"):
-        centers = centers.with_(stale=affected.stale)
-        kept = _maintain(session, rng, batch, centers, codes, model, rows_seen, version)
-        opened = np.union1d(kept.opened, affected.lists)
-        fresh = _renew_codes(session, index, centers, kept.centers, opened, model, batch.keys)
-    with run.phase("encode again", int(centers.lengths[opened].sum())):
-        entries, moved, missing = _replace(session, run, batch, centers.ids[opened], fresh, model)
-    with run.phase("place"):
-        homes = _homes(index, fresh, codes, batch, model)
-        placed = Placed(batch.rows.keys, codes, homes)
-        return _changes(
-            session, index, batch, fresh, entries, centers.ids[opened], placed, moved, missing, rng, version
-        )
+@dataclass(frozen=True)
+class Loaded:
+    """Lists that are rewritten.
 
-
-def _affected(
-    session: Session,
-    index: Index,
-    centers: Centers,
-    model: Model,
-    batch: Batch,
-    learned: bool,
-    budget: int | None,
-) -> Affected:
-    if not learned:
-        return Affected(np.zeros(0, dtype=np.int64), centers.stale)
-    return find_affected(session, index, centers, model, batch.keys, budget)
-
-
-def _maintain(
-    session: Session,
-    rng: np.random.Generator,
-    batch: Batch,
-    centers: Centers,
-    codes: CodeArray,
-    model: Model,
-    rows_seen: int,
-    version: int,
-) -> Maintained:
-    index = batch.index
-    if len(centers) == 0:
-        # The first rows choose among themselves.
-        return Maintained(
-            choose_centers(index, model, len(batch.rows), batch.rows), np.zeros(0, dtype=np.int64)
-        )
-    gone, come = follow(index, rng, centers, batch.rows, codes, batch.keys, rows_seen)
-    opened, pieces, failed = split(session, index, rng, centers, model, batch.keys)
-    tried = centers.tried.copy()
-    tried[failed] = centers.lengths[failed]
-    pieces_stay = ~member(pieces.keys, come.keys)
-    if len(pieces.keys):
-        come = come.append(
-            type(pieces)(
-                pieces.keys[pieces_stay],
-                pieces.codes[pieces_stay],
-                pieces.vectors[pieces_stay],
-                pieces.priorities[pieces_stay],
-            )
-        )
-    made = with_changes(index, centers.with_(tried=tried), gone, come, version, model.scale)
-    return Maintained(made.centers, np.union1d(made.opened, opened))
-
-
-def _renew_codes(
-    session: Session,
-    index: Index,
-    before: Centers,
-    after: Centers,
-    opened: IntArray,
-    model: Model,
-    changed: KeyArray,
-) -> Centers:
-    """Encode the centers of opened lists again, from their rows."""
-    at = after.find(before.ids[opened])
-    at = at[at >= 0]
-    if len(at) == 0:
-        return after
-    with session.snapshot():
-        rows = read_by_key(session, index, np.unique(after.keys[at]))
-    found = positions(after.keys[at], rows.keys)
-    there = (found >= 0) & ~member(after.keys[at], changed)
-    codes = after.codes.copy()
-    codes[at[there]] = model.encode(rows.vectors, rows.labels)[found[there]]
-    return after.with_(codes=codes)
-
-
-def _homes(index: Index, centers: Centers, codes: CodeArray, batch: Batch, model: Model) -> IntArray:
-    if len(codes) == 0:
-        return np.zeros((0, 1), dtype=np.int64)
-    return centers.ids[centers.homes(index, codes, batch.rows.vectors, model.scale)]
-
-
-def _replace(
-    session: Session, run: Run, batch: Batch, opened: IntArray, centers: Centers, model: Model
-) -> tuple[Entries, Placed, KeyArray]:
-    """Read opened lists, encode their members again and find their homes; also members that are not there.
-
-    A member that changed since has a newer entry in the stream, which wins whatever is written here.
+    Attributes
+    ----------
+    entries : Entries
+        All parts of the lists that rows leave or that are encoded again, the last part of those that rows
+        only join.
+    renewed : array
+        Ids of the lists among them whose marks are new.
+    missing : array
+        Keys in them that the source does not have.
     """
-    index = batch.index
-    none = Placed(
-        index.keys.empty(), np.zeros((0, width(index.bits)), dtype=np.uint8), np.zeros((0, 1), dtype=np.int64)
-    )
-    if len(opened) == 0:
-        return no_entries(index), none, index.keys.empty()
+
+    entries: Entries
+    renewed: IntArray
+    missing: KeyArray
+
+
+def merge(work: Merging) -> Merged:
+    """Merge one batch."""
+    run, batch, model = work.run, work.batch, work.model
+    with run.phase("affected"):
+        affected = _affected(work)
+    with run.phase("centers"):
+        splits = _split(work, work.centers.with_(stale=affected.stale))
+    with run.phase("encode"):
+        joining, homes = _place(work, splits.centers)
+    opened = np.setdiff1d(work.centers.ids[affected.lists], splits.lists)
+    touched = np.union1d(batch.items.lists(), np.union1d(splits.lists, homes))
+    alone = np.setdiff1d(opened, touched)
+    with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
+        encoded = encode_again(work.session, run, work.index, model, work.centers, alone)
+        renewed = np.union1d(splits.lists, np.union1d(np.intersect1d(opened, touched), encoded.incomplete))
+        loaded = _load(work, splits, np.unique(homes), renewed)
+    with run.phase("place"):
+        return _changes(work, splits, joining, homes, encoded, loaded)
+
+
+def _affected(work: Merging) -> Affected:
+    if not work.learned or len(work.centers) == 0:
+        return Affected(np.zeros(0, dtype=np.int64), work.centers.stale)
+    found = find_affected(work.session, work.index, work.centers, work.model, work.batch.keys, work.budget)
+    weights = np.maximum(work.centers.lengths, 1)
+    work.run.metrics["flipped"] = round(float(np.average(found.stale, weights=weights)), 6)
+    return found
+
+
+def _split(work: Merging, centers: Centers) -> Splits:
+    """The centers from now on, and what moves to new ones. The first rows choose among themselves."""
+    if len(centers):
+        return split(work.session, work.index, centers, work.batch.keys, work.version)
+    none = np.zeros(0, dtype=np.int64)
+    chosen = choose_centers(work.index, len(work.batch.rows), work.batch.rows)
+    return Splits(chosen, none, work.index.keys.empty(), none, none)
+
+
+def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
+    """What the rows of the batch add to lists, and the ids of their centers (n, homes)."""
+    rows, model = work.batch.rows, work.model
+    marks = model.marks(rows.vectors, rows.labels)
+    geometry = model.geometry_bits(rows.vectors, model.codes_of(marks))
+    homes = centers.ids[centers.homes(work.index, rows.vectors)]
+    each = np.repeat(np.arange(len(rows)), homes.shape[1])
+    parts = np.zeros(homes.size, dtype=np.int64)
+    return Entries(homes.reshape(-1), parts, rows.keys[each], geometry[each], marks[each]), homes
+
+
+def _load(work: Merging, splits: Splits, joined: IntArray, renewed: IntArray) -> Loaded:
+    session, index = work.session, work.index
+    whole = np.union1d(work.batch.items.lists(), renewed)
+    tails = np.setdiff1d(joined, whole)
     with session.snapshot():
-        entries = read_lists(session, index, opened)
-    members = np.unique(entries.keys[~member(entries.keys, batch.keys)])
-    placed, missing = [], [index.keys.empty()]
-    for start in range(0, len(members), OPENED_ROWS):
-        keys = members[start : start + OPENED_ROWS]
-        with session.snapshot():
-            rows = read_by_key(session, index, keys)
-        codes = model.encode(rows.vectors, rows.labels)
-        homes = centers.homes(index, codes, rows.vectors, model.scale) if len(rows) else none.centers
-        placed.append(Placed(rows.keys, codes, centers.ids[homes]))
-        missing.append(keys[~member(keys, rows.keys)])
-        run.step(start + len(keys), len(members))
-    filled = [part for part in placed if len(part.keys)] or [none]
-    moved = Placed(
-        np.concatenate([part.keys for part in filled]),
-        np.concatenate([part.codes for part in filled]),
-        np.concatenate([part.centers for part in filled]),
-    )
-    return entries, moved, np.concatenate(missing)
+        parts = [read_lists(session, index, whole), read_tails(session, index, tails)]
+    entries = join_entries(index, parts)
+    entries, missing = with_new_marks(session, index, work.model, entries, renewed, work.batch.keys)
+    if not work.single:
+        # The other lists of such a key are not at hand: its deletion is in the stream, and finds them all.
+        missing = missing[:0]
+    return Loaded(entries, renewed, missing)
 
 
 def _changes(
-    session: Session,
-    index: Index,
-    batch: Batch,
-    centers: Centers,
-    entries: Entries,
-    opened: IntArray,
-    placed: Placed,
-    moved: Placed,
-    missing: KeyArray,
-    rng: np.random.Generator,
-    version: int,
+    work: Merging, splits: Splits, joining: Entries, homes: IntArray, encoded: Encoded, loaded: Loaded
 ) -> Merged:
     """Turn homes into changes of lists, items and centers."""
-    single = int(index.options["homes"]) <= 1
-    joining = join_entries(index, [placed.entries(), moved.entries()])
-    leaving = np.concatenate([batch.keys, moved.keys, missing])
-    with session.snapshot():
-        # Where rows have one list only, members of an opened list are in no other.
-        items = None if single else read_items(session, index, np.concatenate([moved.keys, missing]))
-        left = batch.items.lists() if items is None else np.union1d(batch.items.lists(), items.lists())
-        whole = np.setdiff1d(left, opened)
-        tails = np.setdiff1d(np.unique(joining.centers), np.union1d(whole, opened))
-        loaded = join_entries(
-            index, [entries, read_lists(session, index, whole), read_tails(session, index, tails)]
-        )
-    change = change_lists(index, loaded, leaving, joining)
-    after = _recount(index, centers, loaded, leaving, joining, opened, rng, version)
-    known = Items(entries.keys, entries.centers, batch.items.others.part(0, 0)) if single else items
-    put = _items(placed, moved, known, single)
-    gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], missing])
-    return Merged(after, change, gone, put, len(opened), len(moved.keys))
-
-
-def _items(placed: Placed, moved: Placed, known: Items | None, single: bool) -> Items:
-    """Items of new rows, and of those that moved."""
-    shapes = [part.centers.shape[1] for part in (placed, moved) if len(part.keys)]
-    if not shapes:
-        return items_of(placed.keys, placed.centers)
-    changed = np.ones(len(moved.keys), dtype=bool)
-    if single and known is not None and len(moved.keys):
-        changed = known.homes[positions(moved.keys, known.keys)] != moved.centers[:, 0]
-    parts = [
-        part
-        for part in (placed, Placed(moved.keys[changed], moved.codes[changed], moved.centers[changed]))
-        if len(part.keys)
-    ]
-    if not parts:
-        return items_of(placed.keys[:0], placed.centers[:0])
-    return items_of(
-        np.concatenate([part.keys for part in parts]), np.concatenate([part.centers for part in parts])
+    index, batch, entries = work.index, work.batch, loaded.entries
+    leaving = member(entries.keys, np.concatenate([batch.keys, loaded.missing]))
+    goes = _moving(entries, splits)
+    moves = (goes >= 0) & ~leaving
+    moved = entries.take(moves).moved(splits.new[goes[moves]])
+    leaving |= moves
+    joining = join_entries(index, [joining, moved])
+    change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
+    put = join_items(items_of(batch.rows.keys, homes), _moved_items(work, splits))
+    gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
+    renewed = np.union1d(loaded.renewed, encoded.lists)
+    in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
+    return Merged(
+        _recount(work, splits.centers, entries, leaving, joining, encoded, renewed),
+        change,
+        gone,
+        put,
+        len(renewed),
+        len(encoded.keys) + in_renewed,
+        len(moved),
     )
+
+
+def _moving(entries: Entries, splits: Splits) -> IntArray:
+    """For each entry its place among the members that a split moves, -1 where it stays."""
+    found = np.full(len(entries), -1, dtype=np.int64)
+    for center in np.unique(splits.old).tolist():
+        where = np.flatnonzero(entries.centers == center)
+        mine = np.flatnonzero(splits.old == center)
+        at = positions(entries.keys[where], splits.keys[mine])
+        found[where[at >= 0]] = mine[at[at >= 0]]
+    return found
+
+
+def _moved_items(work: Merging, splits: Splits) -> Items:
+    if work.single:
+        return items_of(splits.keys, splits.new[:, None])
+    with work.session.snapshot():
+        items = read_items(work.session, work.index, np.unique(splits.keys))
+    return moved_items(items, splits.keys, splits.old, splits.new)
+
+
+# -- what is known of lists ----------------------------------------------------------------------------------
 
 
 def _recount(
-    index: Index,
+    work: Merging,
     centers: Centers,
-    loaded: Entries,
-    leaving: KeyArray,
+    entries: Entries,
+    leaving: npt.NDArray[np.bool_],
     joining: Entries,
-    opened: IntArray,
-    rng: np.random.Generator,
-    version: int,
+    encoded: Encoded,
+    renewed: IntArray,
 ) -> Centers:
-    """Lengths, samples and versions of the lists after the change; centers without a member go."""
+    """Lengths, samples and versions of the lists after the change."""
     total = len(centers)
-    left = centers.find(loaded.centers[member(loaded.keys, leaving)])
-    joined = centers.find(joining.centers)
-    lengths = (
-        centers.lengths - np.bincount(left[left >= 0], minlength=total) + np.bincount(joined, minlength=total)
-    )
-    renewed = centers.find(opened)
-    renewed = renewed[renewed >= 0]
-    stale, versions = centers.stale.copy(), centers.versions.copy()
-    stale[renewed], versions[renewed] = 0, version
-    sampled = centers.sampled.copy()
-    sampled[renewed] = 0
+    left, joined = centers.find(entries.centers[leaving]), centers.find(joining.centers)
+    lengths = centers.lengths + np.bincount(joined, minlength=total) - np.bincount(left, minlength=total)
+    stale, versions, sampled = centers.stale.copy(), centers.versions.copy(), centers.sampled.copy()
+    at = centers.find(renewed)
+    stale[at], versions[at], sampled[at] = 0, work.version, 0
     changed = centers.with_(lengths=lengths, stale=stale, versions=versions, sampled=sampled)
-    return _resample(changed, leaving, joined, joining, rng).take(lengths > 0)
+    kept = entries.take(~leaving & np.isin(entries.centers, renewed))
+    codes_of = work.model.codes_of
+    return _resample(
+        changed,
+        np.unique(entries.keys[leaving]),
+        np.concatenate([joined, centers.find(kept.centers), centers.find(encoded.centers)]),
+        np.concatenate([joining.keys, kept.keys, encoded.keys]),
+        np.concatenate([codes_of(joining.marks), codes_of(kept.marks), encoded.codes]),
+        np.random.default_rng([int(work.index.options["seed"]), work.version, 1]),
+    )
 
 
 def _resample(
-    centers: Centers, leaving: KeyArray, joined: IntArray, joining: Entries, rng: np.random.Generator
+    centers: Centers,
+    leaving: KeyArray,
+    joined: IntArray,
+    keys: KeyArray,
+    codes: CodeArray,
+    rng: np.random.Generator,
 ) -> Centers:
     """Take keys that leave out of the samples and fill these up with some that join."""
     within = np.arange(SAMPLE) < centers.sampled[:, None]
@@ -319,17 +274,7 @@ def _resample(
     stays[within] = ~member(centers.sample_keys[within], leaving)
     # Those that stay move to the front, in their order.
     order = np.argsort(~stays, axis=1, kind="stable")
-    keys = np.take_along_axis(centers.sample_keys, order, axis=1)
-    codes = np.take_along_axis(centers.sample_codes, order[:, :, None], axis=1)
-    sampled = stays.sum(axis=1)
-    shuffled = rng.permutation(len(joining))
-    shuffled = shuffled[np.argsort(joined[shuffled], kind="stable")]
-    lists = joined[shuffled]
-    begins = np.flatnonzero(np.diff(lists, prepend=-1))
-    rank = np.arange(len(lists)) - np.repeat(begins, np.diff(np.append(begins, len(lists))))
-    place = sampled[lists] + rank
-    fits = place < SAMPLE
-    keys[lists[fits], place[fits]] = joining.keys[shuffled[fits]]
-    codes[lists[fits], place[fits]] = joining.codes[shuffled[fits]]
-    sampled = np.minimum(SAMPLE, sampled + np.bincount(lists, minlength=len(centers)))
-    return centers.with_(sample_keys=keys, sample_codes=codes, sampled=sampled)
+    sample_keys = np.take_along_axis(centers.sample_keys, order, axis=1)
+    sample_codes = np.take_along_axis(centers.sample_codes, order[:, :, None], axis=1)
+    sampled = fill_samples(rng, stays.sum(axis=1), sample_keys, sample_codes, joined, keys, codes)
+    return centers.with_(sample_keys=sample_keys, sample_codes=sample_codes, sampled=sampled)

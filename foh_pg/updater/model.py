@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,9 +14,12 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg.codes import CodeArray, pack, width
 from foh_pg.database.copy import Ragged
+from foh_pg.geometry import Geometry, Vectors
 from foh_pg.learners import Learner
+from foh_pg.updater.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
+from foh_pg.updater.ranking import Ranking
 
-Vectors = npt.NDArray[np.float32]
+__all__ = ["CHUNK_ROWS", "Model", "Vectors", "label_lists", "typical_distance"]
 
 CHUNK_ROWS = 8192
 
@@ -38,6 +42,13 @@ class Model:
         The dictionary; a label's position is its number.
     label_projection : array (labels, bits)
         What a label adds; a row of zeros where it takes no part.
+    geometry : Geometry, optional
+        How geometry bits are made; None where the learned code stands in their place.
+    label_bits : LabelBits, optional
+        The linear model of labels, once something was learned.
+    ranking : Ranking
+    signed : bool
+        The index has labels: marks begin with a signature of them.
     """
 
     weights: Vectors
@@ -48,6 +59,10 @@ class Model:
     label_weight: float = 1.0
     labels: tuple[str, ...] = ()
     label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    geometry: Geometry | None = None
+    label_bits: LabelBits | None = None
+    ranking: Ranking = field(default_factory=Ranking)
+    signed: bool = False
 
     @property
     def bits(self) -> int:
@@ -112,6 +127,54 @@ class Model:
             packed[start : start + CHUNK_ROWS] = pack(scores >= 0)
         return packed
 
+    def geometry_bits(self, rows: Vectors, codes: CodeArray) -> CodeArray:
+        """Packed geometry bits of rows; their learned codes where there are none."""
+        return codes if self.geometry is None else self.geometry.encode(rows)
+
+    def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
+        """What a list holds of rows beside their geometry: the signature of their labels, then their code."""
+        codes = self.encode(rows, labels)
+        return np.concatenate([self.signatures(labels), codes], axis=1) if self.signed else codes
+
+    def codes_of(self, marks: CodeArray) -> CodeArray:
+        """The learned codes in marks."""
+        return marks[:, SIGNATURE_BYTES:] if self.signed else marks
+
+    def signatures(self, labels: Ragged) -> CodeArray:
+        """Bit `number % 64` is 1 for each label of a row that the dictionary has."""
+        bits = np.zeros((labels.rows, SIGNATURE_BITS), dtype=bool)
+        ids = self.label_ids(labels)
+        known = ids >= 0
+        bits[np.repeat(np.arange(labels.rows), labels.lengths)[known], ids[known] % SIGNATURE_BITS] = True
+        return pack(bits)
+
+    def inputs(self, rows: Vectors) -> Vectors:
+        """What the linear model of labels looks at: the projections over the distance from the mean."""
+        found = np.empty((len(rows), self.bits), dtype=np.float32)
+        for start in range(0, len(rows), CHUNK_ROWS):
+            chunk = rows[start : start + CHUNK_ROWS]
+            centered = chunk - self.mean
+            lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))[:, None]
+            scores = chunk @ self.weights.T - self.bias.astype(np.float32)
+            found[start : start + CHUNK_ROWS] = np.divide(
+                scores, lengths, out=np.zeros_like(scores), where=lengths > 0
+            )
+        return found
+
+    def with_label_bits(self, rows: Vectors, labels: Ragged, before: Model | None = None) -> Model:
+        """The same hash functions, with a linear model of labels learned from rows that have some.
+
+        What the model `before` has learned of labels is kept.
+        """
+        known = None if before is None else before.label_bits
+        chosen = np.flatnonzero(labels.lengths > 0)
+        if not self.signed or len(chosen) == 0:
+            return replace(self, label_bits=known)
+        inputs, signatures = self.inputs(rows[chosen]), self.signatures(labels)[chosen]
+        if before is None or known is None:
+            return replace(self, label_bits=LabelBits.fit(inputs, signatures))
+        return replace(self, label_bits=known.refine(before.inputs(rows[chosen]), inputs, signatures))
+
     def _anchors(self, labels: Ragged) -> Any:
         """Which label each row has, as a sparse matrix of zeros and ones; None where labels add nothing."""
         if self.label_weight == 0 or not self.takes_part.any():
@@ -136,8 +199,16 @@ class Model:
     # -- saved form ----------------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything but the label weight, which is an option of the index."""
+        """Everything but the label weight and whether there are labels, which the index says."""
+        parts = {
+            f"{name}/{key}": array
+            for name, part in (("geometry", self.geometry), ("label_bits", self.label_bits))
+            if part is not None
+            for key, array in part.to_arrays().items()
+        }
         return {
+            **parts,
+            "ranking": np.array(json.dumps(self.ranking.to_dict())),
             "weights": self.weights,
             "bias": self.bias,
             "mean": self.mean,
@@ -148,7 +219,12 @@ class Model:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float) -> Model:
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float, signed: bool) -> Model:
+        def below(name: str) -> dict[str, npt.NDArray[Any]]:
+            return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
+
+        geometry, label_bits = below("geometry/"), below("label_bits/")
+        ranking = json.loads(str(arrays["ranking"])) if "ranking" in arrays else {}
         return cls(
             arrays["weights"],
             arrays["bias"],
@@ -158,6 +234,10 @@ class Model:
             label_weight,
             tuple(str(name) for name in arrays["labels"]),
             arrays["label_projection"],
+            Geometry.from_arrays(geometry) if geometry else None,
+            LabelBits.from_arrays(label_bits) if label_bits else None,
+            Ranking.from_dict(ranking),
+            signed,
         )
 
 

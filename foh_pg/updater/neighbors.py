@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.codes import CodeArray, width
+from foh_pg.codes import CodeArray
 from foh_pg.updater.centers import Centers
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.lists import Entries
-from foh_pg.updater.model import Vectors
+from foh_pg.updater.lists import Entries, no_entries
+from foh_pg.updater.model import Model
+from foh_pg.updater.source import Rows
 
 IntArray = npt.NDArray[np.int64]
 
@@ -19,52 +20,56 @@ IntArray = npt.NDArray[np.int64]
 class Neighbors:
     """The nearest rows of every center among all that were shown so far."""
 
-    def __init__(self, index: Index, centers: Centers, scale: float) -> None:
+    def __init__(self, index: Index, centers: Centers, model: Model) -> None:
         self.index = index
         self.centers = centers
         self.keep = int(index.options["neighbors"])
-        self.blend = index.blend(scale)
+        self.model = model
+        self.center_codes = model.encode(centers.rows)
         self.of: IntArray = np.zeros(0, dtype=np.int64)
         self.values = np.zeros(0, dtype=np.float32)
         self.keys: KeyArray = index.keys.empty()
-        self.codes: CodeArray = np.zeros((0, width(index.bits)), dtype=np.uint8)
+        none = no_entries(index)
+        self.geometry: CodeArray = none.geometry
+        self.marks: CodeArray = none.marks
         self.home = np.zeros(0, dtype=bool)
 
-    def add(self, keys: KeyArray, codes: CodeArray, rows: Vectors, homes: IntArray) -> None:
+    def add(self, rows: Rows, geometry: CodeArray, marks: CodeArray, homes: IntArray) -> None:
         """Show some rows; `homes` are positions of centers (n, homes)."""
+        keys, vectors, codes = rows.keys, rows.vectors, self.model.codes_of(marks)
         if len(keys) == 0 or len(self.centers) == 0 or self.keep == 0:
             return
         index, centers = self.index, self.centers
         found = pool.find_neighbors(
-            centers.codes,
+            self.center_codes,
             centers.rows,
             codes,
-            rows,
+            vectors,
             bits=index.bits,
             neighbors=self.keep,
             metric=index.distance,
-            blend=self.blend,
         )
         of, row = np.repeat(np.arange(len(centers)), found.shape[1]), found.reshape(-1)
-        values = pool.blend_rows(
+        values = pool.pool_distance(
             codes[row],
-            rows[row],
-            centers.codes[of],
+            vectors[row],
+            self.center_codes[of],
             centers.rows[of],
             bits=index.bits,
             metric=index.distance,
-            blend=self.blend,
         )
         of, values = np.concatenate([self.of, of]), np.concatenate([self.values, values])
         kept = pool.keep_nearest(of, values, self.keep)
         at_home = (homes[row] == of[len(self.of) :, None]).any(axis=1)
         self.home = np.concatenate([self.home, at_home])[kept]
         self.keys = np.concatenate([self.keys, keys[row]])[kept]
-        self.codes = np.concatenate([self.codes, codes[row]])[kept]
+        self.geometry = np.concatenate([self.geometry, geometry[row]])[kept]
+        self.marks = np.concatenate([self.marks, marks[row]])[kept]
         self.of, self.values = of[kept], values[kept]
 
     def entries(self) -> Entries:
         """What the lists hold besides the rows at home in them; the centers of the entries are positions."""
         more = ~self.home
         count = int(np.count_nonzero(more))
-        return Entries(self.of[more], np.zeros(count, dtype=np.int64), self.keys[more], self.codes[more])
+        parts = np.zeros(count, dtype=np.int64)
+        return Entries(self.of[more], parts, self.keys[more], self.geometry[more], self.marks[more])

@@ -45,6 +45,10 @@ SELECT pg_catalog.pg_backend_pid(), EXISTS (
 """
 
 
+# Where an updater works: a DSN, an idle connection, or None for what libpq's environment variables say.
+Target = str | psycopg.Connection[Any] | None
+
+
 class Session:
     """One connection in autocommit mode, and at most one index locked by it.
 
@@ -178,7 +182,7 @@ class Session:
 
 
 @contextmanager
-def open_session(target: str | psycopg.Connection[Any] | None) -> Iterator[Session]:
+def open_session(target: Target) -> Iterator[Session]:
     """A session on a connection that is given, or on one of its own to a DSN (None: libpq's variables)."""
     if isinstance(target, psycopg.Connection):
         autocommit = target.autocommit

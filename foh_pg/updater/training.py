@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,9 +66,28 @@ def learn(index: Index, learner: Learner, rows: Rows) -> None:
     learner.partial_fit(rows.vectors, labels, index.keys.plain(rows.keys))
 
 
-def served(index: Index, learner: Learner, scale: float) -> Model:
-    """What the learner has come to, for this index."""
-    return Model.of_learner(learner, float(index.options["label_weight"]), scale)
+def served(index: Index, learner: Learner, scale: float, rows: Rows, present: Model | None = None) -> Model:
+    """What the learner has come to, for this index.
+
+    Parameters
+    ----------
+    rows : Rows
+        That it has just learned from: they teach the linear model of labels too.
+    present : Model, optional
+        The model served so far, whose geometry and ranking stay and whose linear model goes on.
+    """
+    made = Model.of_learner(learner, float(index.options["label_weight"]), scale)
+    made = replace(made, signed=index.labels is not None)
+    if present is not None:
+        made = replace(made, geometry=present.geometry, ranking=present.ranking)
+    return made.with_label_bits(rows.vectors, rows.labels, present)
+
+
+def random_model(index: Index, mean: npt.NDArray[Any], scale: float, present: Model | None = None) -> Model:
+    """Random hyperplanes through a mean, for this index."""
+    made = Model.random(mean, index.bits, int(index.options["seed"]), scale)
+    geometry = None if present is None else present.geometry
+    return replace(made, signed=index.labels is not None, geometry=geometry)
 
 
 def scale_of(index: Index, rows: Rows, mean: npt.NDArray[Any]) -> float:

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from foh_pg.database.copy import FLOAT8, INT4, Vector
+from foh_pg import pool
 from foh_pg.errors import BuildError, FenceError
 from foh_pg.learners import Learner
 from foh_pg.updater import training
-from foh_pg.updater.batch import Batch, progress_after, read_batch
-from foh_pg.updater.build import Target, fill_again
+from foh_pg.updater.batch import Batch, progress_after, read_batch, with_rows
 from foh_pg.updater.centers import Centers, no_centers, read_centers
 from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.fill import discard_plan
-from foh_pg.updater.install import Installation, install
+from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.merge import merge
+from foh_pg.updater.merge import Merging, merge
 from foh_pg.updater.model import Model
+from foh_pg.updater.plan import fill_again
+from foh_pg.updater.present import load_present
 from foh_pg.updater.progress import Progressed, load_progress, shape_of
 from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, open_session
-from foh_pg.updater.source import join_rows
+from foh_pg.updater.session import Session, Target, open_session
+from foh_pg.updater.source import Rows, join_rows
 from foh_pg.updater.state import load_arrays
 
 BATCH_SIZE = 2000
@@ -32,11 +33,7 @@ BATCH_SIZE = 2000
 # Deleted and changed keys that wait for the next stage at most; more of them make the learner forget at once.
 FORGOTTEN = 10_000
 
-PRESENT_MODEL = """
-SELECT m.learned, m.trained, m.scale, m.mean::real[] FROM foh.model m
-WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
-"""
-PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
+RESYNC = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh)"
 # What a run takes on is what it finds when it begins: rows that keep coming would keep it for ever.
 LAST = "SELECT max(t.seq) FROM {stream} t"
 WAITING = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)"
@@ -45,6 +42,11 @@ LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
     SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
 """
+# An index of up to so many rows is placed anew when it should have so many times as many centers: as it does
+# with four times as many rows.
+YOUNG_ROWS = 50_000
+OUTGROWN = 2.5
+
 PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
 
 
@@ -88,11 +90,18 @@ def update(
             if session.one(PLANNED)[0]:
                 run.note("discarded a build that was interrupted")
                 discard_plan(session)
-            _drain(session, run, found, batch_size, deadline, full)
+            _update(session, run, found, batch_size, deadline, full)
         return run
 
 
-def _drain(
+def drain(session: Session, run: Run) -> None:
+    """Merge what was written while a filling was at work: those entries name centers that are gone."""
+    index = read_index(session)
+    if int(index.options["neighbors"]) == 0 and not session.one(RESYNC)[0]:
+        _update(session, run, index, BATCH_SIZE, None, full=False)
+
+
+def _update(
     session: Session, run: Run, index: Index, batch_size: int, deadline: float | None, full: bool
 ) -> None:
     work: Work | None = None
@@ -115,6 +124,8 @@ def _drain(
             work.step(batch_size)
         if full or work.resync:
             work.fill_all(batch_size)
+            run.more = False
+            drain(session, run)
             return
         run.more = False
 
@@ -130,6 +141,7 @@ class Work:
     model: Model
     learned: int
     first: bool
+    placed: Placed
     progressed: Progressed
     learner: Learner | None = None
     resync: bool = False
@@ -138,15 +150,16 @@ class Work:
     def load(cls, session: Session, run: Run) -> Work:
         with run.phase("load"), session.snapshot():
             index = read_index(session)
-            model, learned, first = load_model(session, index)
+            present = load_present(session, index)
             return cls(
                 session,
                 run,
                 index,
                 read_centers(session, index),
-                model,
-                learned,
-                first,
+                present.model,
+                present.learned,
+                present.first,
+                present.placed,
                 load_progress(session, index),
             )
 
@@ -160,12 +173,33 @@ class Work:
     def step(self, batch_size: int) -> None:
         with self.run.phase("read"):
             batch = self._read(batch_size)
-        if batch.resync:
+        if batch.resync or self._starts(batch) or self._outgrew(batch):
             self.resync = True
         elif batch.truncated:
             self._truncate(batch)
         elif len(batch.seqs):
             self._merge(batch)
+
+    def _starts(self, batch: Batch) -> bool:
+        """Whether there are now enough rows for the first model: all are then placed anew, by centers and
+        geometry of their own. What served until then was made before there was any row.
+        """
+        if not self.first or batch.truncated:
+            return False
+        seen = self.progressed.rows_seen + len(batch.rows)
+        return batch.due or seen >= int(self.index.options["learn_rows"])
+
+    def _outgrew(self, batch: Batch) -> bool:
+        """Whether the centers were chosen among so few rows that all are better placed anew.
+
+        A small index grows fast, and splits alone follow it slowly. A large one is left to its splits: to
+        read all of it would make one update in many slow.
+        """
+        rows = int(self.centers.lengths.sum()) + len(batch.rows)
+        if self.first or batch.truncated or len(self.centers) == 0 or rows > YOUNG_ROWS:
+            return False
+        target = min(rows, pool.target_centers(rows, self.index.options["centers"]))
+        return target > OUTGROWN * len(self.centers)
 
     def _read(self, batch_size: int) -> Batch:
         batch = read_batch(self.session, batch_size, self.progressed, self.learns)
@@ -184,31 +218,48 @@ class Work:
         run, index = self.run, self.index
         stage = self._stage(batch)
         budget = index.options["budget"]
-        merged = merge(
+        work = Merging(
             self.session,
             run,
-            batch,
+            with_rows(self.session, batch, self._named_anew(batch, stage)),
             self.centers,
             stage.model,
-            learned=stage.new,
-            rows_seen=self.progressed.rows_seen + len(batch.rows),
-            budget=None if budget is None else max(0, int(budget) - run.rows_encoded),
+            stage.new,
+            None if budget is None else max(0, int(budget) - run.rows_encoded),
         )
+        merged = merge(work)
         run.rows += len(batch.seqs)
         run.lists += merged.opened
         run.rows_encoded += merged.encoded
         run.stale = _staleness(merged.centers)
         run.metrics.update(stage.metrics)
+        if merged.moved:
+            run.metrics["moved"] = run.metrics.get("moved", 0) + merged.moved
+        anew = Placed(index.version + 1, index.next_center)
         self._install(
             batch,
             merged.centers,
             stage,
             progress_after(batch, self.progressed, studied=stage.studied, forgot=stage.learner is not None),
             lambda session: merged.write(session, index),
+            self.placed if len(self.centers) else anew,
         )
 
+    def _named_anew(self, batch: Batch, stage: Stage) -> Rows:
+        """Rows placed earlier whose labels came into the dictionary only now: their signatures lack them."""
+        before, labels = self.model.numbers, batch.pending.labels
+        new = [name not in before and name in stage.model.numbers for name in labels.values.tolist()]
+        counts = np.concatenate([[0], np.cumsum(np.array(new, dtype=np.int64))])[labels.bounds]
+        return batch.pending.take(np.diff(counts) > 0)
+
     def _install(
-        self, batch: Batch, after: Centers, stage: Stage, progressed: Progressed, write: Any
+        self,
+        batch: Batch,
+        after: Centers,
+        stage: Stage,
+        progressed: Progressed,
+        write: Any,
+        placed: Placed,
     ) -> None:
         new_ids = after.ids[after.ids >= self.index.next_center]
         next_center = int(new_ids.max()) + 1 if len(new_ids) else self.index.next_center
@@ -225,13 +276,14 @@ class Work:
             next_center,
             batch.seqs,
             write,
+            placed,
             {**stage.metrics, "rows": len(batch.seqs), "stale": _staleness(after)},
         )
         install(self.session, self.run, new)
         self.index = replace(self.index, version=version, next_center=next_center)
         self.centers, self.model, self.learned = after, stage.model, learned
         self.first = self.first and not stage.new
-        self.progressed = progressed
+        self.placed, self.progressed = placed, progressed
         self.learner = stage.learner or self.learner
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -249,10 +301,11 @@ class Work:
             learner = self._forget(changed)
             rows = join_rows(index, [batch.pending, batch.rows])
             held = training.held_out(index, rows)
-            training.learn(index, learner, rows.take(~held))
+            studied = rows.take(~held)
+            training.learn(index, learner, studied)
         with self.run.phase("compare"):
             scale = self.model.scale if not self.first else training.scale_of(index, rows, learner.mean_)
-            candidate = training.served(index, learner, scale)
+            candidate = training.served(index, learner, scale, studied, self.model)
             examined = join_rows(index, [batch.examined, rows.take(held)])
             verdict = training.compare(index, examined, candidate, self.model)
         if verdict.serve:
@@ -268,7 +321,7 @@ class Work:
             return Stage(self.model, False, False, None, {})
         mean = batch.rows.vectors.mean(axis=0, dtype=np.float64)
         scale = training.scale_of(index, batch.rows, mean)
-        model = Model.random(mean, index.bits, int(index.options["seed"]), scale)
+        model = training.random_model(index, mean, scale, self.model)
         return Stage(model, True, False, None, {})
 
     def _forget(self, keys: KeyArray) -> Learner:
@@ -305,7 +358,9 @@ class Work:
             session.execute("DELETE FROM {item}")
 
         progressed = Progressed(0, 0, none, none, none)
-        self._install(batch, no_centers(self.index), stage, progressed, write)
+        # Rows written since name the centers that go here.
+        placed = Placed(self.index.version + 1, self.index.next_center)
+        self._install(batch, no_centers(self.index), stage, progressed, write, placed)
 
     def fill_all(self, batch_size: int) -> None:
         """Learn from what is in the stream, then read, encode and place the whole source."""
@@ -313,7 +368,7 @@ class Work:
             first = self._read(1)
         if first.truncated:
             self._truncate(first)
-        learned, learner, after, more = self.learned, None, 0, True
+        learner, after, more = None, 0, True
         while more:
             with self.run.phase("read"):
                 batch = read_batch(self.session, batch_size, self.progressed, self.learns, after)
@@ -322,11 +377,12 @@ class Work:
             forgot = stage.learner is not None
             self.progressed = progress_after(batch, self.progressed, studied=stage.studied, forgot=forgot)
             self.model, self.first = stage.model, self.first and not stage.new
-            learner, learned = stage.learner or learner, self.index.version + 1 if stage.new else learned
+            learner = stage.learner or learner
             self.run.metrics.update(stage.metrics)
             after, more = int(batch.seqs[-1]) if batch.more else after, batch.more
-        state = learner.state() if learner is not None else None
-        fill_again(self.session, self.run, self.index, self.model, state, learned, self.progressed)
+        learner = learner or self._load_learner()
+        state = learner.state() if learner.started else None
+        fill_again(self.session, self.run, self.index, self.model, state, self.progressed)
 
 
 @dataclass(frozen=True)
@@ -338,20 +394,6 @@ class Stage:
     studied: bool
     learner: Learner | None
     metrics: dict[str, Any]
-
-
-def load_model(session: Session, index: Index) -> tuple[Model, int, bool]:
-    """The hash functions served, the version that learned them, and whether they are the very first."""
-    learned, trained, scale, mean = session.one(PRESENT_MODEL)
-    weight = float(index.options["label_weight"])
-    arrays = load_arrays(session, "served", learned)
-    if arrays is not None:
-        return Model.from_arrays(arrays, weight), learned, False
-    columns = [INT4, Vector(index.dimensions), FLOAT8]
-    parts = [*session.copy_out(PROJECTION, columns)]
-    weights = np.concatenate([part[1] for part in parts])
-    bias = np.concatenate([part[2] for part in parts])
-    return Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight), learned, True
 
 
 def _staleness(centers: Centers) -> float:

@@ -24,8 +24,10 @@ BEGIN
         FROM jsonb_each(given) e
         JOIN (VALUES
             ('centers', true, 1, 1e6, true, NULL::text[]), ('homes', true, 0, 16, false, NULL),
-            ('neighbors', true, 0, 1e6, false, NULL), ('probes', true, 1, 1e6, false, NULL),
-            ('shortlist', true, 0, 1e5, false, NULL), ('blend', false, 0, 1e6, false, NULL),
+            ('neighbors', true, 0, 1e6, false, NULL), ('probes', true, 1, 1e6, true, NULL),
+            ('shortlist', true, 0, 1e5, true, NULL), ('dial', false, 0, 1, false, NULL),
+            ('weight_code', false, 0, 1e3, true, NULL), ('weight_linear', false, 0, 1e3, true, NULL),
+            ('weight_votes', false, 0, 1e3, true, NULL), ('geometry', true, 0, 16000, true, NULL),
             ('label_weight', false, 0, 1e6, false, NULL), ('max_stale', false, 0, 1, false, NULL),
             ('forget', false, 0.01, 1, false, NULL), ('memory', true, 1, 1e8, false, NULL),
             ('max_labels', true, 0, 1e5, false, NULL), ('learn_rows', true, 1, 1e7, false, NULL),

@@ -8,11 +8,11 @@ DECLARE
 BEGIN
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
-                           labels_from_name, labels_key, labels_key_attnum, dimensions, bits, distance, learner, options,
+                           labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, learner, options,
                            row_triggers, several, status)
     VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_type, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
-            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.bits, i.distance, i.learner, i.options,
+            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.learner, i.options,
             i.row_triggers, foh._has_several(i), 'building')
     RETURNING * INTO i;
     names := foh._names(i);
@@ -23,8 +23,9 @@ BEGIN
     END IF;
     IF i.dimensions <= (CASE i.distance WHEN 'cosine' THEN 3800 ELSE 1900 END) THEN
         EXECUTE foh._render('ALTER TABLE {center} ALTER COLUMN embedding SET STORAGE PLAIN', names);
+        EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
     END IF;
-    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'projection'), names);
+    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
     PERFORM foh._define_functions(i);
     IF NOT pg_has_role(caller, foh._owner(), 'USAGE') THEN
         EXECUTE foh._render('GRANT EXECUTE ON FUNCTION {capture}() TO ', names) || quote_ident(caller);

@@ -4,12 +4,16 @@ LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT jsonb_build_object(
-        'centers', null,          -- number of centers; null: about sqrt(probes * rows)
+        'centers', null,          -- number of centers; null: about rows ^ (2/3)
         'homes', 1,               -- lists a row is in, its nearest centers
         'neighbors', 0,           -- rows that a center holds besides, its nearest (the pool of the paper)
-        'probes', 3,              -- lists that a search reads
-        'shortlist', 50,          -- rows ranked with the exact distance; 0: by Hamming distance alone
-        'blend', 1.0,             -- weight of the exact distance beside the Hamming distance
+        'probes', null,           -- lists that a search reads; null: as chosen on held-out rows, else 8
+        'shortlist', null,        -- rows ranked with the exact distance; 0: by bits alone; null: as chosen, else 20
+        'dial', 0.5,              -- how much labels count in a search: 0 nothing, 0.5 as learned, 1 more than distance
+        'weight_code', null,      -- weights of the ranking; null: as learned on held-out rows
+        'weight_linear', null,
+        'weight_votes', null,
+        'geometry', null,         -- geometry bits of a row; 0: none, learned codes alone; null: by the dimensions
         'label_weight', 1.0,      -- how far stored codes lean on their labels
         'max_stale', 0.01,        -- share of flipped bits above which a list is encoded again
         'forget', 1.0,            -- what a version keeps of the sums of the one before

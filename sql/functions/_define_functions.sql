@@ -8,13 +8,25 @@ DECLARE
     -- CREATE OR REPLACE makes a new version of the row in pg_proc: what is still at its old place was not made again.
     before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p
                           WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name)));
+    names jsonb := foh._names(i);
     t record;
     f record;
 BEGIN
-    FOR t IN SELECT body FROM foh.template WHERE name NOT IN ('tables', 'projection')
+    -- Pieces of functions that depend on the kind of the index; a piece may contain one before it.
+    FOR t IN
+        SELECT p.placeholder, m.body
+        FROM (VALUES (1, 'queue_keys', CASE WHEN i.row_triggers THEN 'queue_row' ELSE 'queue_statement' END),
+                     (2, 'record_rows', CASE WHEN i.row_triggers THEN 'record_row' ELSE 'record_statement' END),
+                     (3, 'found', 'found'), (4, 'look_up', 'look_up'),
+                     (5, 'second_look', CASE WHEN i.labels IS NULL THEN 'no_second_look' ELSE 'second_look' END)) AS p (at, placeholder, fragment)
+        JOIN foh.template m ON m.name = 'fragment_' || p.fragment ORDER BY p.at
+    LOOP
+        names := names || jsonb_build_object(t.placeholder, foh._render(t.body, names));
+    END LOOP;
+    FOR t IN SELECT body FROM foh.template WHERE name NOT IN ('tables', 'first_model') AND NOT starts_with(name, 'fragment_')
              AND (name <> 'capture_labels' OR i.labels_from IS NOT NULL) ORDER BY name
     LOOP
-        EXECUTE foh._render(t.body, foh._names(i));
+        EXECUTE foh._render(t.body, names);
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
     FOR f IN SELECT p.oid::regprocedure AS signature FROM pg_proc p

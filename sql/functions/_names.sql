@@ -7,16 +7,16 @@ DECLARE
     v text := foh._vector_schema();
     raw text := 's.' || quote_ident(i.embedding);
     label text := quote_ident(i.labels);
-    -- Distances by schema, what is compared with, and scale. Centers of a cosine index are kept at length one: half
-    -- the bytes, no overflow, and no NaN at the origin.
-    unit text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)::%1$s.halfvec' ELSE '%2$s' END;
-    center_distance text := CASE i.distance
-        WHEN 'cosine' THEN '(1 + (c.embedding OPERATOR(%1$s.<#>) %2$s))'
-        WHEN 'l2' THEN '(c.embedding OPERATOR(%1$s.<->) %2$s) / %3$s'
-        ELSE '(c.embedding OPERATOR(%1$s.<#>) %2$s) / (%3$s * %3$s)' END;
+    -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
+    unit text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)' ELSE '%2$s' END;
+    off constant boolean := i.geometry = 0;
+    geometry_bits constant int := CASE WHEN off THEN i.bits ELSE i.geometry END;
+    signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
+    mark_bits constant int := signature_bits + i.bits;
+    geometry text := foh._geometry_expression(i);
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All of OPERATOR(...) bind alike, from left to right: hence the outer parentheses.
-    score text := '(%4$s::pg_catalog.float8 OPERATOR(pg_catalog.*) ' || CASE i.distance
+    score text := '(' || CASE i.distance
         WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
         WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
         ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s)' END;
@@ -48,7 +48,8 @@ BEGIN
     IF i.labels IS NULL THEN
         labels_of := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
-        labels_of := format('ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s)', label, i.labels_from_name, i.labels_key, i.key,
+        -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
+        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
                             foh._collate(i.labels_from, i.labels_key));
     ELSE
         labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
@@ -76,7 +77,7 @@ BEGIN
         'zeros', format('B''%s''', repeat('0', i.bits)),
         'to_vector', to_vector,
         'labels_of', labels_of,
-        'changed', format(changed, 'n', 'o'),
+        'changed', format(changed, 's', 'o'),
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
         -- What a search must be sure of: that the names in it still mean the table and the columns of the index.
@@ -88,34 +89,72 @@ BEGIN
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
-        'to_center', format(unit, v, 'x'),
-        'center_distance', format(center_distance, v, 'r.u', 'r.scale'),
+        'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
+        'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
+        -- A row is at home with the center that is nearest to it; a query asks where the rows with the greatest product are.
+        'home_operator', CASE i.distance WHEN 'cosine' THEN '<#>' ELSE '<->' END,
+        'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
+        'row_unit', format(unit, v, '$1'),
+        'query_unit', format(unit, v, 'vector'),
+        'embedding_unit', format(unit, v, 'embedding')
+    ) || jsonb_build_object(
+        'geometry_option', i.geometry,
+        'geometry_bits', geometry_bits,
+        'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
+        'row_geometry', CASE WHEN off THEN 'b.code' ELSE format(geometry, v, 'b.u') END,
+        'query_geometry', CASE WHEN off THEN 'coalesce(p.code, ' || format('B''%s''', repeat('0', i.bits)) || ')' ELSE format(geometry, v, 'q.u') END,
+        'encoded', CASE WHEN off THEN 'p.code' ELSE format(geometry, v, 'q.u') || ' || p.code' END,
+        'query_bits', CASE WHEN off THEN 0 ELSE i.geometry END + i.bits,
+        'code_from', CASE WHEN off THEN 0 ELSE i.geometry END + 1,
+        -- The code of a query tells what its labels may be; without labels nobody asks for it.
+        'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false' ELSE 'labels > 0' END,
+        'signature_bits', signature_bits,
+        'signature_modulus', greatest(signature_bits, 1),
+        'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
+        'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
+        'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
+        'mark_bits', mark_bits,
+        'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
+        'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
+        -- The chance of a row: the highest of eight levels that one of its bits reaches, found by halves; one without labels has that of the voters.
+        'chance', CASE WHEN signature_bits = 0 THEN 'NULL::float8' ELSE
+            format('CASE WHEN bit_count(e.marks & B''%s%s'') = 0 THEN unknown ELSE %s END', repeat('1', 64), repeat('0', i.bits), foh._level(0, 8)) END,
+        -- What a differing bit counts beside an exact distance.
+        'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
+        'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),
+        'dial_factor', CASE WHEN i.labels IS NULL THEN '0' ELSE
+            format('CASE WHEN labels IS NULL THEN %s::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
+                   'ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END',
+                   foh._dial_factor((i.options ->> 'dial')::float8)) END,
+        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
+        'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
+        'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
+        'weight_linear', coalesce(i.options ->> 'weight_linear', 'NULL'),
+        'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
+        'most_unplaced', 100,
+        'probes_default', 7,
+        'shortlist_default', 16,
+        'looked', 64,
+        'explain_unit', format(unit, v, 'query'),
+        -- Where geometry is off, the learned code stands in for it, which only a whole encoding gives.
+        'checked_geometry', CASE WHEN off THEN format('(SELECT p.geometry FROM foh.%I(v.x, v.labels) p)', i.name || '_place') ELSE format(geometry, v, 'v.u') END,
+        'checked_unit', format(unit, v, 's.x'),
+        'checked_labels', CASE WHEN off THEN labels_of ELSE 'NULL::text[]' END,
+        -- Bits that rounding, or learned codes that are stale, may turn.
+        'checked_bound', CASE WHEN off THEN i.bits ELSE greatest(2, i.geometry / 256) END,
         -- Our columns make way for a key of the same name.
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
-        'query_to_center', format(unit, v, 'vector'),
-        'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
-        'query_center_distance', format(center_distance, v, '$2', '$3'),
-        'explain_to_center', format(unit, v, 'query'),
-        'hamming_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
-        'hamming_score_t', format('(t.distance::pg_catalog.float8 OPERATOR(pg_catalog./) %s::pg_catalog.float8)', i.bits),
-        'score', format(score, v, 'query', 'near.scale', i.options ->> 'blend'),
-        'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8', i.options ->> 'blend'),
-        -- Of the table itself, where there are no codes to blend with: also right where blend is 0.
-        'exact_score', format(score, v, '$1', '$5::pg_catalog.float8', 1),
+        'score', format(score, v, 'query', 'near.scale'),
+        'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8'),
         -- With several homes a key comes from several lists.
-        'distinct_open', CASE WHEN several THEN 'SELECT DISTINCT ON (m.key) m.key, m.distance FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') m ORDER BY m.key, m.distance' ELSE '' END,
-        'entries_order', CASE WHEN several THEN ' ORDER BY e.distance' ELSE '' END,
-        'unfolded', CASE WHEN several THEN 'cardinality($2) * $3' ELSE '$3' END,
-        -- An entry of an index takes a third of a page at the most. A key of any length may not fit together with its code.
-        'center_included', CASE WHEN i.dimensions * CASE i.distance WHEN 'cosine' THEN 2 ELSE 4 END + i.bits / 8 <= 2600 THEN ' INCLUDE (center, embedding)' ELSE '' END,
-        'stream_included', CASE WHEN i.key_type IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype) THEN ' INCLUDE (seq, key, op, code)' ELSE '' END,
-        -- How many versions back the centers that went are known.
-        'gone_versions', 64,
+        'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
+        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
+        -- An entry of an index takes a third of a page at the most.
+        'center_included', CASE WHEN i.dimensions * CASE i.distance WHEN 'cosine' THEN 2 ELSE 4 END <= 2500 THEN ' INCLUDE (center, embedding)' ELSE '' END,
         'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
         'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
         'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
-        'center_code_idx', quote_ident(i.name || '_center_code_idx'));
+        'center_area_idx', quote_ident(i.name || '_center_area_idx'));
 END
 $function$;

@@ -1,5 +1,5 @@
 -- An error where the arguments of a search cannot be meant; each names the value and the cure.
-CREATE OR REPLACE FUNCTION foh._refuse_search(name text, expected int, dimensions int, k int, probes int, shortlist int) RETURNS void
+CREATE OR REPLACE FUNCTION foh._refuse_search(name text, expected int, dimensions int, k int, probes int, shortlist int, labels float8) RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -8,7 +8,8 @@ DECLARE
         WHEN dimensions <> expected THEN format('index %L has %s dimensions, the query has %s', name, expected, dimensions)
         WHEN k IS NULL OR k < 1 THEN format('k is %s, it must be 1 or more', coalesce(k::text, 'NULL'))
         WHEN probes < 1 THEN format('probes is %s, it must be 1 or more', probes)
-        WHEN shortlist < 0 THEN format('shortlist is %s, it must be 0 (by Hamming distance alone) or more', shortlist)
+        WHEN shortlist < 0 THEN format('shortlist is %s, it must be 0 (by bits alone) or more', shortlist)
+        WHEN NOT labels BETWEEN 0 AND 1 THEN format('labels is %s, it must be between 0 (nearest vectors only) and 1 (likeliest to share a label)', labels)
         WHEN dimensions IS NULL THEN 'the query is NULL: pass a vector'
     END;
 BEGIN

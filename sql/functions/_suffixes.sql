@@ -4,9 +4,10 @@ LANGUAGE sql IMMUTABLE
 AS $function$
     SELECT ARRAY[
         'projection',
+        'quantizer',
+        'label_bit',
+        'area',
         'center',
-        'center_code',
-        'gone',
         'list',
         'sample',
         'item',
@@ -26,12 +27,13 @@ AS $function$
         'explain',
         'near',
         'nearest',
-        'entries',
+        'nearest_by_bits',
         'state',
         'exact',
         'hamming',
         'check_code',
         'hash_functions',
+        'thresholds',
         'describe'
     ]
 $function$;

@@ -59,6 +59,7 @@ BEGIN
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
     i := foh._inspect_source(i);
     i.dimensions := foh._check_dimensions(i, dimensions);
+    i.geometry := foh._geometry_bits(i.dimensions, (i.options ->> 'geometry')::int);
     PERFORM foh._check_ownership(i.source);
     PERFORM foh._check_ownership(i.labels_from);
     IF EXISTS (SELECT FROM foh.index x WHERE x.name = create_index.name) THEN

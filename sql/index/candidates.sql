@@ -1,5 +1,5 @@
 -- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights.
--- The score is that of the Hamming distance alone; both are null where the lists cannot answer.
+-- The score is that of the bits alone; distance and score are null where the lists cannot answer.
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1000 COST 10000
@@ -11,17 +11,16 @@ SET enable_mergejoin = off
 AS $body$
 #variable_conflict use_column
 DECLARE
-    reach int := coalesce($2, {probes});
     near record;
 BEGIN
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, reach, 0);
-    near := {near}($1, NULL, reach, 10000000);
-    IF near.fallback = 'the source has changed' THEN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL);
+    near := {near}($1, NULL, 10000000, $2, 0, 0, false);
+    IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.{key}, NULL::int, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, {hamming_score}
+        RETURN QUERY SELECT e.key, e.distance, {bit_score}
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
     END IF;

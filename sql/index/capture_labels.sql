@@ -1,6 +1,6 @@
--- The trigger of the table that holds the labels: the rows of the source whose labels changed are encoded again.
--- It writes no tombstone. A row that it finds missing, or without an embedding, may be there in a transaction that it does
--- not see, whose entry a later tombstone would hide; and a row that is gone has left an entry of its own.
+-- The trigger of the table that holds the labels: notes the keys of the source whose labels changed. It reads no row of the
+-- source: an embedding that another transaction is writing is not to be seen here, and an entry made of the old one would hide
+-- the new one. Searches pass over these entries; the next update encodes the rows with their labels.
 CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -12,7 +12,6 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     intact boolean := {intact}(TG_RELID);
-    deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
 BEGIN
     IF intact IS NULL THEN
         -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
@@ -28,34 +27,25 @@ BEGIN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
         IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{labels} IS DISTINCT FROM OLD.{labels} THEN
-            INSERT INTO {stream} (key, op, version, center, code)
-            SELECT t.key, r.op, r.version, r.center, r.code
-            FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t,
-                 LATERAL {record}(t.key, false, deferred) r
-            WHERE t.key IS NOT NULL AND r.op = 'u';
+            INSERT INTO {stream} (key, op, version, center, fresh)
+            SELECT t.key, 'l', 0, 2147483647, true
+            FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t
+            WHERE t.key IS NOT NULL;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, code)
-        SELECT t.key, r.op, r.version, r.center, r.code
-        FROM (SELECT DISTINCT n.{labels_key} AS key FROM new_rows n WHERE n.{labels_key} IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r
-        WHERE r.op = 'u';
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT DISTINCT n.{labels_key}, 'l'::"char", 0, 2147483647, true FROM new_rows n WHERE n.{labels_key} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version, center, code)
-        SELECT t.key, r.op, r.version, r.center, r.code
-        FROM (SELECT DISTINCT o.{labels_key} AS key FROM old_rows o WHERE o.{labels_key} IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r
-        WHERE r.op = 'u';
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT DISTINCT o.{labels_key}, 'l'::"char", 0, 2147483647, true FROM old_rows o WHERE o.{labels_key} IS NOT NULL;
     ELSE
-        INSERT INTO {stream} (key, op, version, center, code)
-        SELECT t.key, r.op, r.version, r.center, r.code
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT t.key, 'l', 0, 2147483647, true
         FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{labels} FROM new_rows n EXCEPT ALL
                                  SELECT o.{labels_key}, o.{labels} FROM old_rows o) a WHERE a.key IS NOT NULL
               UNION
               SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{labels} FROM old_rows o EXCEPT ALL
-                                 SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t,
-             LATERAL {record}(t.key, false, deferred) r
-        WHERE r.op = 'u';
+                                 SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
     END IF;
     RETURN NULL;
 END

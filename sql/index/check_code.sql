@@ -6,8 +6,8 @@ AS $body$
 DECLARE
     present bigint := (SELECT i.version FROM foh.index i WHERE i.id = {id});
 BEGIN
-    IF code IS NULL OR length(code) <> {bits} THEN
-        RAISE EXCEPTION 'foh: index % has {bits} bits, the query code has %', {name}, coalesce(length(code)::text, 'none: it is NULL')
+    IF code IS NULL OR length(code) <> {query_bits} THEN
+        RAISE EXCEPTION 'foh: queries of index % have {query_bits} bits (its function encode makes them), the code has %', {name}, coalesce(length(code)::text, 'none: it is NULL')
             USING ERRCODE = 'invalid_parameter_value';
     ELSIF version <> present THEN
         RAISE EXCEPTION 'foh: the query code was made for version % of index %, which is at version % now', version, {name}, present

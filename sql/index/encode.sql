@@ -1,4 +1,4 @@
--- The code of a query, or of a row without labels, by the present hash functions.
+-- The bits of a query by the present model: its geometry, then its learned code; the code alone where geometry is off.
 CREATE OR REPLACE FUNCTION {encode}(embedding {vector}.vector) RETURNS bit
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -6,8 +6,9 @@ AS $body$
 #variable_conflict use_variable
 BEGIN
     IF {vector}.vector_dims(embedding) <> {dimensions} THEN
-        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(embedding), 1, 1, 0);
+        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(embedding), 1, NULL, NULL, NULL);
     END IF;
-    RETURN coalesce((SELECT bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) embedding) >= p.bias) FROM {projection} p), {zeros});
+    RETURN (SELECT {encoded} FROM (SELECT {embedding_unit} AS u OFFSET 0) q CROSS JOIN {quantizer} g CROSS JOIN (
+                SELECT coalesce(bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) embedding) >= p.bias), {zeros}) AS code FROM {projection} p) p);
 END
 $body$;

@@ -1,5 +1,5 @@
 -- The answer where the lists have no full one: the source itself, ordered by the exact distance (by the Hamming distance
--- where only a code is given).
+-- where only bits are given).
 CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
@@ -12,14 +12,14 @@ AS $body$
 BEGIN
     IF query IS NULL THEN
         RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, {hamming_score}
+            SELECT e.key, e.distance, {bit_score}
             FROM (SELECT $1 AS params) v
             CROSS JOIN LATERAL {hamming}(ARRAY(SELECT s.{key} FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            )), $2) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
+            )), pg_catalog.substring($2, 1, {geometry_bits})) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
     ELSE
         RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, {exact_score}
+            SELECT s.key, NULL::int, {filtered_score}
             FROM (SELECT $2 AS params) v
             CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$

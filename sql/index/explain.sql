@@ -1,38 +1,42 @@
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
-CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL)
+CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+                                     labels float8 DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    reach int := coalesce(probes, {probes});
-    ranked int := coalesce(shortlist, {shortlist});
-    code bit({bits});
+    dial float8 := {dial_factor};
+    reach int;
+    ranked int;
+    bits bit({query_bits});
     centers int[];
+    m foh.model;
     s record;
 BEGIN
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
-    code := {encode}(query);
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
+    bits := {encode}(query);
     SELECT * INTO s FROM {state}();
-    IF s.fallback IS DISTINCT FROM 'the source has changed' THEN
-        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
-        -- hears of none.
-        PERFORM FROM {source} s WHERE false;
-    END IF;
-    centers := ARRAY(SELECT c.center FROM {nearest}(code, {explain_to_center}, s.scale, reach) c);
+    SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
+    reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
+    ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, {shortlist_default});
+    centers := ARRAY(SELECT c.center FROM {nearest}({explain_unit}{center_cast}, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('code', code::text),
-            ('fallback', coalesce(s.fallback, 'none')),
+            ('code', bits::text),
+            ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
             ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.version = 0 OR t.center = ANY (centers || 0) OR NOT EXISTS (SELECT FROM {center} c WHERE c.center = t.center)))),
+                                  AND (t.center = ANY (centers) OR t.center < m.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
-            ('shortlist', CASE ranked WHEN 0 THEN 'none: by Hamming distance alone' ELSE greatest(k, ranked)::text END)
+            ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
+                              ELSE format('code %s, linear model %s, votes %s', dial * coalesce({weight_code}, m.weight_code),
+                                          dial * coalesce({weight_linear}, m.weight_linear), dial * coalesce({weight_votes}, m.weight_votes)) END),
+            ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);
 END
 $body$;

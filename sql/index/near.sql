@@ -1,9 +1,13 @@
--- The step of a search that reads our tables: the n keys nearest by Hamming distance in the lists and the stream rows
--- of the nearest centers. Either the vector or its code is given. One row of arrays: one call, one snapshot.
--- again: an earlier call with fewer probes did not find enough.
--- The newest stream entry of a key wins over all others.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, INOUT code bit, probes int, n int, again boolean DEFAULT false,
-                                  OUT keys {key_type}[], OUT distances int[], OUT exhausted boolean, OUT scale float8, OUT fallback text)
+-- The step of a search that reads our tables: the keys of the rows that are nearest in both senses, in the lists and the
+-- stream entries of the nearest centers. Either the vector or its bits are given. One row of arrays: one call, one snapshot.
+-- First the geometry bits choose well more than are wanted. Then the labels take part: a signature bit has a chance to be
+-- one of the query's, from a linear model of the labels and from the rows that are nearest; a row has the chance of its best
+-- bit, and a row without labels the mean chance of the labels of the nearest rows.
+-- labels: the dial, as a factor of the learned weights; 0 leaves the labels out. again: an earlier call with fewer probes did
+-- not find enough. distances are null for keys that must be read from the source. leans: what the labels add to a distance.
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, bits bit, k int, INOUT probes int, shortlist int, labels float8, again boolean,
+                                  OUT keys {key_type}[], OUT distances int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -16,48 +20,59 @@ SET jit = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    present bigint;
-    -- The version whose hash functions the present one has.
-    learned bigint;
     -- The state of the index must be looked at more closely.
     odd boolean;
-    -- The oldest version in the stream; null where nothing waits there.
-    oldest bigint;
+    -- Whether an entry of the stream may replace one of a list or of the stream.
+    replaced boolean;
     truncated bigint := 0;
+    unplaced {key_type}[];
     centers int[];
-    -- Whose stream entries are read with their centers.
-    versions bigint[];
-    -- Keys to read for n that are wanted: some have a newer entry.
-    enough bigint := n::bigint + n / 8 + 16;
-    encoded bigint;
-    known bigint;
-    -- Entries that are read whatever their center.
-    late_keys {key_type}[];
-    late_distances float8[];
-    late_seqs bigint[];
+    query_geometry bit({geometry_bits});
+    query_marks bit({mark_bits});
+    projections {vector}.vector;
+    weight_code float8;
+    weight_linear float8;
+    weight_votes float8;
+    wanted int;
+    -- How many the second look is on, and keys to read for these: some may have been replaced.
+    looked bigint;
+    -- The linear model of the labels is one of rows at distance one from the mean.
+    per_length float8;
+    marks bit({mark_bits})[];
+    marks_1 bit({mark_bits});
+    marks_2 bit({mark_bits});
+    marks_3 bit({mark_bits});
+    sum_1 bit({mark_bits});
+    sum_2 bit({mark_bits});
+    sum_3 bit({mark_bits});
+    carry_1 bit({mark_bits});
+    carry_2 bit({mark_bits});
+    carry_3 bit({mark_bits});
+    carry_ones bit({mark_bits});
+    ones bit({mark_bits});
+    twos bit({mark_bits});
+    fours bit({mark_bits});
+    eights bit({mark_bits});
+    voices float8;
+    -- Signature bits with a chance of at least 1/8, 2/8 ... of the greatest there can be; the chance of a row without labels.
+    level_1 bit({mark_bits});
+    level_2 bit({mark_bits});
+    level_3 bit({mark_bits});
+    level_4 bit({mark_bits});
+    level_5 bit({mark_bits});
+    level_6 bit({mark_bits});
+    level_7 bit({mark_bits});
+    level_8 bit({mark_bits});
+    unknown float8;
 BEGIN
-    SELECT i.version, m.learned, m.scale, e.code, (SELECT t.version FROM {stream} t ORDER BY t.version LIMIT 1),
-           i.status <> 'ready' OR NOT m.trained OR NOT (foh._intact_in_plan({id}, '{source_oid}') OR {source_intact}),
-           ARRAY(SELECT c.center FROM {nearest}(e.code, e.unit, m.scale, probes) c)
-    INTO present, learned, scale, code, oldest, odd, centers
-    FROM foh.index i
-    JOIN foh.model m ON m.index = i.id AND m.version = i.version
-    CROSS JOIN (SELECT coalesce(code, (SELECT bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) FROM {projection} p),
-                                {zeros}) AS code, {query_to_center} AS unit OFFSET 0) e
-    WHERE i.id = {id};
-    exhausted := cardinality(centers) < probes;
-    -- Rows that were encoded before there were centers.
-    IF cardinality(centers) = 0 THEN
-        centers := ARRAY[0];
-    END IF;
-    -- All that is out of the ordinary in the stream is of an older version: entries without a code, truncations, resyncs
-    -- (version 0), and entries that waited, or were not committed, at the last switch.
-    IF odd OR oldest < present THEN
-        SELECT s.truncated, s.fallback INTO truncated, fallback FROM {state}() s;
+    {look_up}
+    IF odd THEN
+        SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
             RETURN;
         END IF;
     END IF;
+    wanted := least(greatest(k, ranked), 10000000);
     -- Apart, since an expression with a query in it is run even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
@@ -66,72 +81,21 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    IF oldest IS NULL THEN
+    exhausted := cardinality(centers) < probes;
+    looked := CASE WHEN weight_code + weight_linear + weight_votes = 0 THEN wanted ELSE greatest({looked}, 2 * wanted::bigint) END;
+    IF weight_code + weight_linear + weight_votes > 0 THEN
+        {second_look}
+    ELSE
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-        FROM (SELECT e.key, trunc(e.distance)::int AS distance FROM {entries}(code, centers, n) e{entries_order} LIMIT n) f;
-        RETURN;
-    ELSIF oldest = present THEN
-        -- Where each entry is the first of its key, and those who wrote them saw the lists as they are, no key is to be found
-        -- twice. Where one replaces another, this finds nothing, and what follows does.
-        -- A lookup for each center: before version 17 the planner might go in by the version alone, and read the whole stream.
-        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-        FROM (SELECT e.key, trunc(e.distance)::int AS distance
-              FROM (SELECT l.key, l.distance FROM {entries}(code, centers, n) l
-                    UNION ALL
-                    SELECT t.key, t.code OPERATOR({vector}.<~>) code
-                    FROM (SELECT unnest(centers) AS center) c
-                    CROSS JOIN LATERAL (SELECT t.key, t.code FROM {stream} t
-                                        WHERE t.version = present AND t.center = c.center AND t.op = 'u' OFFSET 0) t
-                    ORDER BY 2 LIMIT n) e
-              WHERE NOT EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh)) f;
-        IF keys IS NOT NULL THEN
-            RETURN;
-        END IF;
+        FROM ({found}) f;
     END IF;
-    versions := ARRAY[present];
-    IF oldest < present THEN
-        -- A handful of other hash functions is encoded on the way. More would take longer than the rest of the search, and
-        -- keep the codes they have.
-        SELECT CASE WHEN count(*) > 20 THEN 1 ELSE learned END INTO encoded FROM (SELECT FROM {stream} t WHERE t.version < learned LIMIT 21) o;
-        known := greatest(encoded, present - {gone_versions});
-        -- From one version to the next, without reading their entries.
-        WITH RECURSIVE v AS (
-            SELECT present AS version
-            UNION ALL
-            SELECT (SELECT t.version FROM {stream} t WHERE t.version >= known AND t.version < v.version ORDER BY t.version DESC LIMIT 1)
-            FROM v WHERE v.version IS NOT NULL
-        )
-        SELECT array_agg(v.version) INTO versions FROM v WHERE v.version IS NOT NULL;
-        SELECT array_agg(d.key), array_agg(d.distance), array_agg(d.seq) INTO late_keys, late_distances, late_seqs
-        FROM (SELECT t.key, coalesce(h.distance, t.code OPERATOR({vector}.<~>) code) AS distance, t.seq
-              FROM {stream} t LEFT JOIN LATERAL {hamming}(ARRAY[t.key], code) h ON true
-              WHERE t.version < encoded AND t.op = 'u' AND t.seq + 0 > truncated
-              UNION ALL
-              SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq FROM {stream} t
-              WHERE t.version >= encoded AND t.version < known AND t.op = 'u' AND t.seq + 0 > truncated
-              UNION ALL
-              SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq
-              FROM unnest(versions) AS v (version)
-              CROSS JOIN LATERAL (SELECT g.center FROM {gone} g WHERE g.version > v.version UNION ALL SELECT 0) g
-              CROSS JOIN LATERAL (SELECT t.key, t.code, t.seq FROM {stream} t
-                                  WHERE t.version = v.version AND t.center = g.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
-              WHERE g.center <> ALL (centers)
-              ORDER BY 2 LIMIT enough) d;
+    IF unplaced IS NOT NULL AND vector IS NULL THEN
+        SELECT array_agg(h.key) || keys, array_agg(h.distance) || distances, array_fill(NULL::float8, ARRAY[count(*)::int]) || leans
+        INTO keys, distances, leans FROM {hamming}(unplaced, query_geometry) h;
+    ELSIF unplaced IS NOT NULL THEN
+        keys := unplaced || keys;
+        distances := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || distances;
+        leans := array_fill(coalesce((SELECT avg(l) FROM unnest(leans) l), 0), ARRAY[cardinality(unplaced)]) || leans;
     END IF;
-    SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
-    FROM (SELECT e.key, trunc(e.distance)::int AS distance
-          FROM (SELECT l.key, l.distance, 0::bigint AS seq FROM {entries}(code, centers, enough) l WHERE truncated = 0
-                UNION ALL
-                -- seq + 0: with some statistics the planner would go in by the primary key.
-                SELECT t.key, t.code OPERATOR({vector}.<~>) code, t.seq
-                FROM (SELECT unnest(centers) AS center) c CROSS JOIN (SELECT unnest(versions) AS version) v
-                CROSS JOIN LATERAL (SELECT t.key, t.code, t.seq FROM {stream} t
-                                    WHERE t.version = v.version AND t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
-                UNION ALL
-                SELECT unnest(late_keys), unnest(late_distances), unnest(late_seqs)
-                ORDER BY 2 LIMIT enough) e
-          -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
-          WHERE e.distance IS NOT NULL AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq OFFSET 0)
-          LIMIT n) f;
 END
 $body$;

@@ -1,10 +1,11 @@
--- The rows nearest to the query, with the caller's rights on the source. filter is a condition over the columns of the
--- source, written by the application's author; values of its users go in through params, which the filter reads as
--- params ->> 'name'. A code may be given in place of the query (see search_code).
+-- The rows nearest to the query in both senses, with the caller's rights on the source. filter is a condition over the columns
+-- of the source, written by the application's author; values of its users go in through params, which the filter reads as
+-- params ->> 'name'. Bits may be given in place of the query (see search_code). labels, from 0 to 1, says how much the labels
+-- count: 0 asks for the nearest vectors and nothing else, 1 for the rows likeliest to share a label.
 -- There is no SET search_path: the filter must see the functions that its author sees. So every operator and function
 -- that is ours is named with its schema.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL)
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 SET plan_cache_mode = force_generic_plan
@@ -18,23 +19,21 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     near pg_catalog.record;
-    reach int := coalesce(probes, {probes});
-    -- A code alone has nothing to rank a shortlist by.
-    ranked int := CASE WHEN query IS NULL THEN least(shortlist, 0) ELSE coalesce(shortlist, {shortlist}) END;
-    wanted int := least(greatest(k, ranked), 10000000);
+    dial pg_catalog.float8 := {dial_factor};
     more bigint;
     keys {key_type}[];
     distances int[];
     scores pg_catalog.float8[];
 BEGIN
     IF (query IS NULL AND code IS NULL) OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
-       OR k OPERATOR(pg_catalog.<) 1 OR reach OPERATOR(pg_catalog.<) 1 OR ranked OPERATOR(pg_catalog.<) 0 THEN
-        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
-    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) {bits} THEN
+       OR k OPERATOR(pg_catalog.<) 1 OR probes OPERATOR(pg_catalog.<) 1 OR shortlist OPERATOR(pg_catalog.<) 0
+       OR NOT labels BETWEEN 0::pg_catalog.float8 AND 1::pg_catalog.float8 THEN
+        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
+    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) {query_bits} THEN
         PERFORM {check_code}(code, NULL);
     END IF;
-    near := {near}(query, code, reach, wanted);
-    IF near.fallback OPERATOR(pg_catalog.=) 'the source has changed' THEN
+    near := {near}(query, code, k, probes, shortlist, dial, false);
+    IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF filter IS NOT NULL THEN
@@ -47,33 +46,37 @@ BEGIN
         IF filter IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
-                FROM (SELECT e.key, e.distance, CASE WHEN $6 OPERATOR(pg_catalog.=) 0 THEN {hamming_score} ELSE {hamming_score} OPERATOR(pg_catalog.+) {filtered_score} END AS score
-                      FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance) e
+                FROM (SELECT e.key, e.distance,
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN {bit_score} ELSE {filtered_score} END
+                                 OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                      FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
                       CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key AND (
                           $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
                       ) OFFSET 0) s
                       WHERE s.x IS NOT NULL
                       ORDER BY 3 LIMIT $7) t$sql$
-                INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, ranked, k;
-        ELSIF ranked OPERATOR(pg_catalog.=) 0 THEN
+                INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
+        ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
             -- Mostly every key is there to see, and one look says so.
-            RETURN QUERY SELECT e.key, e.distance, {hamming_score}
-                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
-                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k
+            RETURN QUERY SELECT e.key, e.distance, {bit_score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
+                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
                                            WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) q.key OFFSET 0));
             IF FOUND THEN
                 RETURN;
             END IF;
-            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg({hamming_score_t}) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance
-                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
-                  CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
-                  LIMIT k) t;
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN {score} ELSE {bit_score} END
+                             OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
+                  CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN {to_vector} END AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                  WHERE e.distance IS NOT NULL OR s.x IS NOT NULL
+                  ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, {hamming_score} OPERATOR(pg_catalog.+) {score} AS score
-                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance) e
+            FROM (SELECT e.key, e.distance, {score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
                   WHERE s.x IS NOT NULL
                   ORDER BY 3 LIMIT k) t;
@@ -86,10 +89,9 @@ BEGIN
         -- share that passed asks for.
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
-        reach := least(reach::bigint OPERATOR(pg_catalog.*) more, 10000000);
-        wanted := least(wanted::bigint OPERATOR(pg_catalog.*) more, 10000000);
-        near := {near}(query, near.code, reach, wanted, true);
+        near := {near}(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,
+                       least(greatest(near.ranked, k)::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, dial, true);
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, near.code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $body$;

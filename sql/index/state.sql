@@ -1,21 +1,25 @@
--- Whether the lists of the index can answer a search; fallback says why not. A plain SQL function that returns a
--- table, so that it is inlined.
-CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, deferred boolean, scale float8, fallback text)
+-- Whether the lists of the index can answer a search; fallback is a code that says why not (see foh._fallback). A plain
+-- SQL function that returns a table, so that it is inlined.
+-- unplaced: keys that lists and centers do not lead to, which a search must read from the source.
+CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
-    SELECT i.version,
-           coalesce((SELECT max(t.seq) FROM {stream} t WHERE t.op = 't' AND NOT t.fresh), 0),
-           EXISTS (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u'),
-           m.scale,
-           CASE WHEN i.status = 'building' THEN 'the index is being built'
-                WHEN NOT ({source_intact}) THEN 'the source has changed'
-                WHEN EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh) THEN 'the source must be read again'
-                -- A handful of rows without a code is encoded on the way; more of them are cheaper to scan.
-                WHEN (SELECT count(*) FROM (SELECT FROM {stream} t WHERE t.version = 0 AND t.op = 'u' LIMIT 201) d) > 200 THEN
-                    'rows wait without a code'
-                WHEN NOT m.trained AND (SELECT coalesce(sum(c.length), 0) FROM {center} c)
-                     + (SELECT count(*) FROM (SELECT FROM {stream} t LIMIT {exact_rows} + 1) s) <= {exact_rows} THEN
-                    'the index is small and untrained'
+    SELECT s.version, s.truncated, s.unplaced,
+           CASE WHEN s.status = 'building' THEN 'building'
+                WHEN NOT s.intact THEN 'changed'
+                WHEN s.resync THEN 'resync'
+                -- A few rows are read one by one; more of them are cheaper to scan.
+                WHEN cardinality(s.unplaced) > {most_unplaced} THEN 'unplaced'
+                WHEN s.small AND (SELECT count(*) FROM (SELECT FROM {item} LIMIT {exact_rows} + 1) x)
+                     + (SELECT count(*) FROM (SELECT FROM {stream} LIMIT {exact_rows} + 1) y) <= {exact_rows} THEN 'small'
            END
-    FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.id = {id}
+    FROM (SELECT i.version, i.status, m.small, {source_intact} AS intact, t.truncated,
+                 EXISTS (SELECT FROM {stream} r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
+                 ARRAY(SELECT u.key FROM {stream} u
+                       WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
+                         AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
+                       LIMIT {most_unplaced} + 1) AS unplaced
+          FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
+          CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
+          WHERE i.id = {id} OFFSET 0) s
 $body$;

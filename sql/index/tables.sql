@@ -5,58 +5,64 @@ CREATE TABLE {projection} (
     bias    float8 NOT NULL,
     mask    bit({bits}) NOT NULL
 );
+-- How geometry bits are made of a row: one row, made anew only together with all lists.
+CREATE TABLE {quantizer} (
+    threshold {vector}.vector({threshold_dimensions}) NOT NULL,
+    -- Where several dimensions share a bit, the sign that each is taken with.
+    signs     {vector}.vector({dimensions}) NOT NULL
+);
+-- Labels share {signature_bits} bits of the marks. A row per bit: a linear model, over the projections of a query, of the chance that
+-- a row like the query has one of the labels of that bit.
+CREATE TABLE {label_bit} (
+    bit     int PRIMARY KEY,
+    mask    bit({mark_bits}) NOT NULL,
+    weights {vector}.vector({bits}) NOT NULL,
+    bias    float8 NOT NULL
+);
+-- Two levels: a search compares the areas first, then the centers of the nearest areas.
+CREATE TABLE {area} (
+    area      int PRIMARY KEY,
+    embedding {center_type} NOT NULL,
+    geometry  bit({geometry_bits}) NOT NULL
+);
 CREATE TABLE {center} (
     center    int PRIMARY KEY,
-    code      bit({bits}) NOT NULL,
+    area      int NOT NULL,
     embedding {center_type} NOT NULL,
+    geometry  bit({geometry_bits}) NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
     stale     real NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
--- The codes of centers tie a lot. A search compares every code once: of hundreds of centers, dozens of codes, a page.
-CREATE TABLE {center_code} (
-    code bit({bits}) PRIMARY KEY
-);
--- Centers that a version did away with, for the entries of the stream that still name them.
-CREATE TABLE {gone} (
-    version bigint NOT NULL,
-    center  int NOT NULL,
-    PRIMARY KEY (version, center)
-);
--- A short code would be packed, and unpacked again by every comparison.
+-- Centers of an area lie side by side here, with all that a search compares.
+CREATE INDEX {center_area_idx} ON {center} (area){center_included};
+-- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
-ALTER TABLE {center} ALTER COLUMN code SET STORAGE PLAIN;
-ALTER TABLE {center_code} ALTER COLUMN code SET STORAGE PLAIN;
--- Then it reads the centers of the nearest codes, which lie side by side here.
-CREATE INDEX {center_code_idx} ON {center} (code){center_included};
--- Arrays, not rows: 25-34 bytes an entry against 110, and a fifth of the WAL.
+ALTER TABLE {label_bit} ALTER COLUMN mask SET STORAGE PLAIN, ALTER COLUMN weights SET STORAGE PLAIN;
+ALTER TABLE {area} ALTER COLUMN geometry SET STORAGE PLAIN;
+ALTER TABLE {center} ALTER COLUMN geometry SET STORAGE PLAIN;
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL.
 CREATE TABLE {list} (
-    center int NOT NULL,
-    part   int NOT NULL,
-    ids    {key_type}[] NOT NULL,
-    codes  bit({bits})[] NOT NULL,
-    -- Codes tie a lot, and equal ones stand side by side: the runs of equal codes, and where each begins and ends. A
-    -- search compares runs, and unfolds the nearest.
-    starts int[] GENERATED ALWAYS AS (foh._run_starts(codes)) STORED,
-    ends   int[] GENERATED ALWAYS AS (foh._run_ends(codes)) STORED,
-    runs   bit({bits})[] GENERATED ALWAYS AS (foh._runs(codes)) STORED,
-    PRIMARY KEY (center, part),
-    CHECK (cardinality(ids) = cardinality(codes))
-) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
--- Codes do not compress; reading them must not try.
-ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN codes SET STORAGE EXTERNAL,
-    ALTER COLUMN starts SET STORAGE EXTERNAL, ALTER COLUMN ends SET STORAGE EXTERNAL, ALTER COLUMN runs SET STORAGE EXTERNAL;
--- What only the updater asks of a center: the row it was made of, its priority in the sample of the stream that centers
--- are, the length at which splitting its list was tried in vain, and a few members with their codes as stored, by which
--- it sees how stale the list is without reading it.
-CREATE TABLE {sample} (
-    center   int PRIMARY KEY,
-    key      {key_type} NOT NULL,
-    priority float8 NOT NULL,
-    tried    int NOT NULL DEFAULT 0,
+    center   int NOT NULL,
+    part     int NOT NULL,
     ids      {key_type}[] NOT NULL,
-    codes    bit({bits})[] NOT NULL
+    geometry bit({geometry_bits})[] NOT NULL,
+    -- The signature of the labels, where the index has labels, then the learned code.
+    marks    bit({mark_bits})[] NOT NULL,
+    PRIMARY KEY (center, part),
+    CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
+) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+-- Bits do not compress; reading them must not try.
+ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
+    ALTER COLUMN marks SET STORAGE EXTERNAL;
+-- What only the updater asks of a center: the length at which splitting its list was tried in vain, and a few members
+-- with their codes as stored, by which the updater sees how stale the list is without reading it.
+CREATE TABLE {sample} (
+    center int PRIMARY KEY,
+    tried  int NOT NULL DEFAULT 0,
+    ids    {key_type}[] NOT NULL,
+    codes  bit({bits})[] NOT NULL
 ) WITH (fillfactor = 80);
 -- The way from a deleted or updated key to the lists that hold it.
 CREATE TABLE {item} (
@@ -64,25 +70,25 @@ CREATE TABLE {item} (
     home   int NOT NULL,
     others int[]
 ) WITH (fillfactor = 90);
--- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the
--- source must be read again).
--- version 0 marks an entry without a code, which every search reads. One of an older version is read with its center, or
--- everywhere once that is gone.
+-- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
+-- read again), l(abels: the row's labels in a table of their own changed).
+-- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
+-- (version 0, center 0), are read by every search. Nobody looks for d and l by center: theirs is the greatest number.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
-    op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r')),
+    op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL,
     center     int NOT NULL,
-    code       bit({bits}),
+    geometry   bit({geometry_bits}),
+    marks      bit({mark_bits}),
     written_at timestamptz NOT NULL DEFAULT now(),
-    -- The first that the index hears of this key: no list has it, and no earlier entry.
+    -- Replaces nothing: the first that the index hears of this key, so that no list and no earlier entry has it; or l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
-        autovacuum_analyze_scale_factor = 0.05);
--- Entries of the probed centers, and of older versions, without reading the rest. Those of a center lie all over the
--- table: what a search asks of them is in the index, once autovacuum has been there.
-CREATE INDEX {stream_center_idx} ON {stream} (version, center){stream_included};
+        autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
+-- No columns besides: an index that held all of an entry could be scanned from end to end in place of a lookup by key.
+CREATE INDEX {stream_center_idx} ON {stream} (center);
 -- Whether a key has a newer entry than the one in hand.
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
 -- Whether there is an entry that replaces another; the last TRUNCATE, and whether a resync is due.

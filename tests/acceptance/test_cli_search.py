@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foh_pg.cli import app
+from foh_pg.updater import rebuild
 from tests.acceptance.test_cli import CommandLine
 from tests.integration.search.shop import Shop, text, vectors
 from tests.postgres import Database
@@ -18,9 +19,9 @@ QUERY = text(BASE[7])
 
 @pytest.fixture
 def shop(database: Database) -> Shop:
-    shop = Shop(database.connect("app_owner"))
+    shop = Shop(database.connect("app_owner"), options={"centers": 4})
     shop.fill(range(60), BASE, label=[f"row {n}" for n in range(60)], price=[float(n) for n in range(60)])
-    shop.install(centers=4)
+    rebuild(database.dsn(), "items")
     return shop
 
 
@@ -82,6 +83,16 @@ class TestSearch:
         )
         assert {"step": "centers probed", "value": "2"} in steps
         assert "fallback" in cli("search", "items", "--like", "7", "--explain").stdout
+        [code] = [step["value"] for step in steps if step["step"] == "code"]
+        shown = cli("search", "items", "--vector", QUERY, "--explain").stdout
+        assert f"{code[:64]}... ({len(code)} bits)" in shown
+        assert "label weights" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
+
+    def test_the_dial(self, cli: CommandLine, shop: Shop) -> None:
+        rows = json.loads(cli("search", "items", "--vector", QUERY, "--labels", "0", "--json").stdout)
+        assert [row["id"] for row in rows] == shop.found(BASE[7], 10, labels=0)
+        rows = json.loads(cli("search", "items", "--like", "7", "--labels", "1", "--json").stdout)
+        assert 7 not in [row["id"] for row in rows]
 
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -92,6 +103,12 @@ class TestSearch:
             (("--vector", "[[1]]"), 2, "not a list of numbers"),
             (("--vector", "[1, 2]"), 1, "foh-pg: index 'items' has 8 dimensions, the query has 2"),
             (("--vector", QUERY, "-k", "0"), 1, "k is 0, it must be 1 or more"),
+            (
+                ("--vector", QUERY, "--labels", "2"),
+                1,
+                "labels is 2, it must be between 0 (nearest vectors only)",
+            ),
+            (("--vector", QUERY, "--labels", "2", "--explain"), 1, "labels is 2, it must be between 0"),
             (("--vector", QUERY, "--param", "a=1"), 1, "there is no filter"),
             (("--vector", QUERY, "--param", "a"), 2, "NAME=VALUE"),
             (("--vector", QUERY, "--columns", "nosuch"), 1, 'column "nosuch" does not exist'),
@@ -158,4 +175,6 @@ def test_repair(cli: CommandLine, shop: Shop) -> None:
 
 def test_help_names_every_option() -> None:
     shown = CliRunner().invoke(app, ["search", "--help"]).stdout
-    assert all(option in shown for option in ("--vector", "--like", "--filter", "--explain", "--columns"))
+    assert all(
+        option in shown for option in ("--vector", "--like", "--labels", "--filter", "--explain", "--columns")
+    )

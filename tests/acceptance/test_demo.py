@@ -52,13 +52,36 @@ def test_precision_is_shown_beside_exact_cosine(shown: str) -> None:
     assert "every promise kept" in shown
 
 
+def test_nearness_is_shown_beside_the_tags(shown: str) -> None:
+    """The share of tags, the recall of the exact ten and the mean distance, at three positions of the dial."""
+    pattern = r"^(exact cosine|labels => \d|as learned) +([\d.]+)% +([\d.]+)% +([\d.]+)$"
+    rows = {name: [float(x) for x in rest] for name, *rest in re.findall(pattern, shown, flags=re.MULTILINE)}
+    assert list(rows) == ["exact cosine", "labels => 0", "as learned", "labels => 1"]
+    cosine, nearest, learned, alike = rows.values()
+    assert cosine[1] == 100
+    assert cosine[2] <= nearest[2] <= learned[2] <= alike[2]
+    assert nearest[1] > learned[1] > alike[1] > 0
+    assert learned[0] > cosine[0] + 5
+    assert alike[0] > cosine[0] + 5
+
+
+def test_examples_are_packages_that_a_person_calls_similar(shown: str) -> None:
+    """Games for a game and mail for mail, by names that everybody knows."""
+    games, mail = shown.split("Nearest to xmoto")[1].split("Nearest to amavisd-milter")
+    assert {"trigger-rally", "supertuxkart"} <= set(games.split())
+    assert {"spamc", "esmtp-run"} <= set(mail.split())
+
+
 def test_what_to_type_next_works(shown: str) -> None:
     psql = re.search(r"^  (\S*/psql .*)$", shown, flags=re.MULTILINE)[1]
     query = re.search(r"^    (SELECT p\.name.*?;)$", shown, flags=re.MULTILINE | re.DOTALL)[1]
     answer = run("sh", "-c", f"{psql} --no-psqlrc --csv", given=query)
     assert len(answer.splitlines()) == 11
     search = re.search(r"^  (\S*/foh-pg search .*)$", shown, flags=re.MULTILINE)[1]
-    assert len(run("sh", "-c", search).splitlines()) == 11
+    lines = run("sh", "-c", search).splitlines()
+    assert len(lines) == 11
+    # Cars race: asked for by a game of racing.
+    assert {"supertuxkart", "xracer"} & {line.split()[1] for line in lines}
     python, code = re.search(
         r"^  (\S*/python\S*)\n((?:    .*\n)+)", shown, flags=re.MULTILINE
     ).groups()  # fmt: skip

@@ -73,6 +73,18 @@ def test_every_option_is_documented_with_its_default(shop: psycopg.Connection) -
         assert shown == value if isinstance(value, (str, type(None))) else float(shown) == value, name
 
 
+def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection) -> None:
+    shop.execute("CREATE TABLE t (id int PRIMARY KEY, embedding vector(3))")
+    shop.execute("SELECT foh.create_index('t', 't', 'embedding')")
+    names = shop.execute("SELECT foh._names(i) FROM foh.index i").fetchone()[0]
+    rows = (ROOT / "docs" / "options.md").read_text()
+    for option in ("probes", "shortlist"):
+        [shown] = re.findall(rf"^\| `{option}` .*else (\d+) \|$", rows, flags=re.MULTILINE)
+        assert int(shown) == names[f"{option}_default"]
+    [looked] = re.findall(r"twice as many and at least (\d+)\.", (ROOT / "docs" / "search.md").read_text())
+    assert int(looked) == names["looked"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_links_exist(page: Path) -> None:
     text = page.read_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import numpy as np
 import psycopg
@@ -15,8 +15,10 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from foh_pg import AsyncIndex, Index, Match
 from foh_pg.database.code import Code
 from foh_pg.errors import IndexNotFound, InputError
-from tests.integration.search.shop import BITS, Shop, text, vectors
-from tests.postgres import Database
+from foh_pg.updater import build, rebuild
+from tests import digits
+from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
+from tests.postgres import Database, Server
 
 QUERY = vectors(1, seed=5)[0]
 BASE = vectors(200)
@@ -24,10 +26,16 @@ BASE = vectors(200)
 
 @pytest.fixture
 def shop(database: Database) -> Shop:
-    shop = Shop(database.connect("app_owner"))
+    shop = Shop(database.connect("app_owner"), options={"centers": 8})
     shop.fill(range(200), BASE, price=[float(n) for n in range(200)])
-    shop.install(centers=8)
+    rebuild(database.dsn(), "items")
     return shop
+
+
+def replace_hash_functions(shop: Shop, database: Database) -> None:
+    """A new version with other random hyperplanes, centers and lists."""
+    shop.run("SELECT foh.alter_index('items', '{{\"seed\": 3}}')")
+    rebuild(database.dsn(), "items")
 
 
 @pytest.fixture
@@ -96,8 +104,10 @@ class TestSearch:
         code = index.encode(QUERY)
         assert isinstance(code, Code)
         assert str(code) == shop.run("SELECT {encode}(%s)::text", [text(QUERY)]).fetchone()[0]
-        assert code.bits == BITS
+        # 16 thresholds for each of 8 dimensions, then the learned code.
+        assert code.bits == 128 + BITS
         assert index.explain(QUERY, probes=2)["centers probed"] == "2"
+        assert index.explain(QUERY, 3, shortlist=0)["shortlist"] == "none: by bits alone"
 
     @pytest.mark.parametrize(
         ("query", "message"),
@@ -131,6 +141,34 @@ class TestClientEncoding:
         plain = index.search(QUERY, 50, probes=100, shortlist=0)
         assert [match.distance for match in by_code] == [match.distance for match in plain]
 
+    @pytest.mark.parametrize(
+        ("distance", "geometry", "bits"),
+        [
+            ("cosine", None, 128),  # 16 thresholds for each of 8 dimensions
+            ("cosine", 8, 8),
+            ("ip", 3, 3),  # three dimensions share a bit, and one of the last three is zero
+            ("l2", 24, 24),
+            ("l2", 0, 0),
+        ],
+    )
+    def test_bits_are_those_of_the_server(
+        self, database: Database, distance: str, geometry: int | None, bits: int
+    ) -> None:
+        shop = Shop(database.connect("app_owner"), distance=distance, options={"geometry": geometry})
+        index = Index.open(shop.connection, "items")
+        shop.fill(range(200), BASE)
+        queries = [*vectors(20, seed=6), np.zeros(8), BASE[0]]
+        # The thresholds of an index before any rows, then those made from its rows.
+        for version in (1, 2):
+            functions = index.hash_functions()
+            assert functions.version == version
+            assert [functions.encode(query) for query in queries] == [index.encode(q) for q in queries]
+            assert functions.encode(QUERY).bits == bits + BITS
+            rebuild(database.dsn(), "items")
+        by_bits = index.search(BASE[7], 5, probes=1000, shortlist=0, client=True)
+        assert by_bits == index.search(BASE[7], 5, probes=1000, shortlist=0)
+        assert by_bits[0].distance == 0
+
     def test_where_pgvector_reads_vectors(self, index: Index, shop: Shop) -> None:
         before = index.hash_functions()
         like = index.search_like(1, 3)
@@ -139,10 +177,10 @@ class TestClientEncoding:
         assert np.array_equal(index.hash_functions().weights, before.weights)
         assert index.search_like(1, 3) == like
 
-    def test_follows_a_new_version(self, index: Index, shop: Shop) -> None:
+    def test_follows_a_new_version(self, index: Index, shop: Shop, database: Database) -> None:
         index.search(QUERY, client=True)
         stale = index._functions
-        shop.install(centers=4, seed=3)
+        replace_hash_functions(shop, database)
         for shortlist in (0, 20):
             index._functions = stale
             assert index.search(QUERY, 3, shortlist=shortlist, client=True, probes=100) == index.search(
@@ -156,10 +194,82 @@ class TestClientEncoding:
             index.search(QUERY, client=True)
             connection.execute("INSERT INTO item (id, embedding) VALUES (900, %s)", [text(QUERY)])
             connection.commit()
-            shop.install(centers=4, seed=3)
+            replace_hash_functions(shop, database)
             connection.execute("SET LOCAL application_name = 'still the same transaction'")
             assert index.search(QUERY, 1, client=True)[0].key == 900
             assert connection.execute("SHOW application_name").fetchone() == ("still the same transaction",)
+
+
+@pytest.fixture(scope="module")
+def digit_index(server: Server) -> Iterator[Index]:
+    database = server.create_database(template=server.template)
+    with psycopg.connect(database.dsn(), autocommit=True) as connection:
+        digits.create_table(connection)
+        digits.insert(connection, range(1500))
+        digits.create_index(connection)
+        build(database.dsn(), "digits")
+        yield Index.open(connection, "digits")
+    database.drop()
+
+
+class TestDial:
+    """One argument from the nearest vectors to the rows likeliest to share a label, on digits."""
+
+    def test_from_nearest_to_alike(self, digit_index: Index) -> None:
+        rows, target = digits.digits()
+        queries, wanted = rows[digits.HELD_OUT], target[digits.HELD_OUT]
+        alike, apart = {}, {}
+        for dial in (0, 0.5, 1):
+            found = digit_index.search_many(queries, 10, labels=dial)
+            keys = np.array([[match.key for match in answer] for answer in found])
+            assert keys.shape == (len(queries), 10)
+            alike[dial] = (target[keys] == wanted[:, None]).mean()
+            apart[dial] = np.mean([exact_distance(rows[k], q) for k, q in zip(keys, queries, strict=True)])
+        assert apart[0] <= apart[0.5] <= apart[1]
+        nearest = [np.sort(exact_distance(rows[:1500], query))[:10] for query in queries]
+        assert apart[0] <= np.mean(nearest) * 1.1
+        assert alike[0] <= alike[0.5] + 0.01
+        assert alike[1] >= alike[0] - 0.01
+
+    def test_is_an_argument_of_every_search(self, digit_index: Index) -> None:
+        query = digits.digits()[0][1600]
+        nearest = digit_index.search(query, 5, labels=0)
+        # The score at 0 is the exact distance, and nothing else.
+        expected = exact_distance(digits.digits()[0][[match.key for match in nearest]], query)
+        assert [match.score for match in nearest] == pytest.approx(expected.tolist(), abs=1e-6)
+        assert digit_index.search_many([query], 5, labels=0) == [nearest]
+        assert digit_index.search(query, 5, labels=0.5) == digit_index.search(query, 5)
+        assert digit_index.search_like(3, 5, labels=0) == digit_index.search(
+            digit_index.embedding(3), 5, labels=0, filter="id <> 3"
+        )
+        assert digit_index.explain(query, labels=0)["label weights"] == "none: nearest vectors only"
+        assert digit_index.explain(query, labels=1)["label weights"].startswith("code ")
+        by_bits = digit_index.search(query, 5, labels=0, shortlist=0, client=True, probes=1000)
+        assert [match.score for match in by_bits] == sorted(match.score for match in by_bits)
+
+    def test_the_option_is_the_default(self, digit_index: Index) -> None:
+        query = digits.digits()[0][1601]
+        digit_index.alter(dial=0)
+        try:
+            assert digit_index.search(query) == digit_index.search(query, labels=0)
+        finally:
+            digit_index.alter(dial=0.5)
+
+    @pytest.mark.parametrize("labels", [-0.1, 2, float("nan")])
+    def test_outside_it_is_refused(self, digit_index: Index, labels: float) -> None:
+        query = digits.digits()[0][1600]
+        for search in (
+            lambda: digit_index.search(query, labels=labels),
+            lambda: digit_index.search(query, labels=labels, client=True),
+            lambda: digit_index.search(query, labels=labels, client=True, shortlist=0),
+            lambda: digit_index.search_many([query], labels=labels),
+            lambda: digit_index.search_like(3, labels=labels),
+            lambda: digit_index.explain(query, labels=labels),
+        ):
+            with pytest.raises(
+                psycopg.errors.InvalidParameterValue, match=r"labels is .*, it must be between 0"
+            ):
+                search()
 
 
 class TestLife:
@@ -231,7 +341,7 @@ def test_a_pool(shop: Shop, database: Database) -> None:
     assert Index.open(shop.connection, "items").status()["options"]["probes"] == 1
 
 
-async def everything(index: AsyncIndex, shop: Shop) -> None:
+async def everything(index: AsyncIndex, shop: Shop, database: Database) -> None:
     plain = Index.open(shop.connection, "items")
     assert await index.search(QUERY) == plain.search(QUERY)
     assert await index.search(QUERY, filter="id < 9") == plain.search(QUERY, filter="id < 9")
@@ -240,9 +350,15 @@ async def everything(index: AsyncIndex, shop: Shop) -> None:
     assert await index.candidates(QUERY, 1) == plain.candidates(QUERY, 1)
     assert await index.encode(QUERY) == plain.encode(QUERY)
     assert await index.explain(QUERY) == plain.explain(QUERY)
+    assert await index.search(QUERY, labels=0) == plain.search(QUERY, labels=0)
+    assert await index.search_many(BASE[:3], 2, labels=1) == plain.search_many(BASE[:3], 2, labels=1)
+    assert await index.search_like(7, labels=1) == plain.search_like(7, labels=1)
+    assert await index.explain(QUERY, labels=0) == plain.explain(QUERY, labels=0)
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="labels is 2, it must be between 0"):
+        await index.search(QUERY, labels=2)
     assert await index.search(QUERY, client=True) == plain.search(QUERY)
     stale = index._functions
-    shop.install(centers=4, seed=3)
+    replace_hash_functions(shop, database)
     index._functions = stale
     assert await index.search(QUERY, client=True) == plain.search(QUERY)
     assert await index.check() == []
@@ -265,7 +381,7 @@ class TestAsync:
         async def main() -> None:
             connection = await psycopg.AsyncConnection.connect(database.dsn(), autocommit=True)
             async with connection:
-                await everything(await AsyncIndex.open(connection, "items"), shop)
+                await everything(await AsyncIndex.open(connection, "items"), shop, database)
 
         self.run(main)
 
@@ -275,7 +391,7 @@ class TestAsync:
                 index = await AsyncIndex.open(pool, "items")
                 together = await asyncio.gather(*(index.search(row, 3) for row in BASE[:6]))
                 assert together == [expected(shop, row, 3) for row in BASE[:6]]
-                await everything(index, shop)
+                await everything(index, shop, database)
 
         self.run(main)
 

@@ -121,6 +121,26 @@ class TestOwnTable:
         assert [document.id for document in retriever.invoke("a")] == ["y"]
         store.close()
 
+    async def test_the_dial_in_every_search(self, store: FOHVectorStore) -> None:
+        store.add_documents(documents())
+        vector = EMBEDDINGS.embed_query("text 5")
+        for labels in (0, 0.5, 1):
+            [(found, distance)] = store.similarity_search_with_score("text 5", k=1, labels=labels)
+            assert (found.id, distance) == ("d5", pytest.approx(0, abs=1e-6))
+        for search, query in (
+            (store.similarity_search, "text 5"),
+            (store.similarity_search_with_score, "text 5"),
+            (store.similarity_search_by_vector, vector),
+            (store.max_marginal_relevance_search, "text 5"),
+        ):
+            with pytest.raises(sa.exc.DataError, match="labels is 2, it must be between 0"):
+                search(query, labels=2)
+        for asearch in (store.asimilarity_search, store.amax_marginal_relevance_search):
+            assert await asearch("text 5", k=2, labels=0)
+            with pytest.raises(sa.exc.DataError, match="labels is -1, it must be between 0"):
+                await asearch("text 5", labels=-1)
+        await store.aclose()
+
     def test_get_and_delete_keep_the_order_and_the_rest(self, store: FOHVectorStore) -> None:
         store.add_documents(documents(4))
         assert [document.id for document in store.get_by_ids(["d3", "none", "d1"])] == ["d3", "d1"]

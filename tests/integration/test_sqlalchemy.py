@@ -153,6 +153,14 @@ class TestSearch:
         rows = session.execute(select_nearest(table, vector(9), k=3, filter=table.c.price > 20)).all()
         assert [row.id for row in rows] == nearest_by_hand(session, vector(9), Product.price > 20, k=3)
 
+    def test_the_dial(self, session: Session) -> None:
+        for labels in (0, 0.5, 1):
+            statement = select_nearest(Product, vector(9), k=3, labels=labels)
+            assert [p.id for p in session.scalars(statement)] == nearest_by_hand(session, vector(9), k=3)
+        refused = r"labels is 2, it must be between 0 \(nearest vectors only\) and 1"
+        with pytest.raises(sa.exc.DataError, match=refused):
+            session.scalars(select_nearest(Product, vector(9), labels=2))
+
     def test_labels_in_another_table(self, session: Session) -> None:
         session.add_all(Article(id=f"a{i}", embedding=vector(i), topics=[Topic(topic="t")]) for i in range(5))
         session.flush()

@@ -222,6 +222,15 @@ class TestAutogenerate:
         assert "op.alter_foh_index('x', probes=3)" in down
         assert "create" not in up
 
+    def test_an_option_that_the_index_chose_itself(self, generate: Autogenerate) -> None:
+        generate.migrate(models(FOHIndex("x", "embedding")))
+        wanted = {"dial": 0.25, "probes": 16, "shortlist": 0, "weight_code": 0.5}
+        up, down = generate.migrate(models(FOHIndex("x", "embedding", **wanted)))
+        assert "op.alter_foh_index('x', dial=0.25, probes=16, shortlist=0, weight_code=0.5)" in up
+        assert "op.alter_foh_index('x', dial=0.5, probes=None, shortlist=None, weight_code=None)" in down
+        generate.run(down)
+        assert generate.diff(models(FOHIndex("x", "embedding", dial=0.5, probes=None))) == []
+
     def test_options_of_others_are_left_alone(self, generate: Autogenerate) -> None:
         wanted = models(FOHIndex("x", "embedding", probes=3))
         generate.migrate(wanted)
@@ -230,7 +239,14 @@ class TestAutogenerate:
 
     @pytest.mark.parametrize(
         "change",
-        [{"bits": 16}, {"distance": "l2"}, {"learner": "hyperplanes"}, {"labels": None}, {"labels": "other"}],
+        [
+            {"bits": 16},
+            {"distance": "l2"},
+            {"geometry": 0},
+            {"learner": "hyperplanes"},
+            {"labels": None},
+            {"labels": "other"},
+        ],
     )
     def test_what_cannot_be_altered_is_made_again(self, generate: Autogenerate, change: Any) -> None:
         before = {"labels": "label", "bits": 32, "shortlist": 60}

@@ -116,7 +116,7 @@ class TestLearning:
         update(connection, "digits")
         connection.execute("DELETE FROM digit WHERE id < 400")
         update(connection, "digits")
-        assert value(connection, "SELECT count(*) FROM foh.digits_sample WHERE key < 400") == 0
+        assert value(connection, "SELECT count(*) FROM foh.digits_sample, unnest(ids) id WHERE id < 400") == 0
         with updater.session.open_session(connection) as session:
             index = updater.description.find_index(session, "digits")
             learned = session.one("SELECT max(learned) FROM foh.model")[0]
@@ -170,7 +170,7 @@ class TestServing:
         balance = value(
             connection,
             "SELECT avg(abs(share - 0.5)) FROM (SELECT avg(get_bit(c, b)) AS share FROM foh.digits_list,"
-            " unnest(codes) c, generate_series(0, 31) b GROUP BY b) bits",
+            " unnest(marks) c, generate_series(0, 31) b GROUP BY b) bits",
         )
         assert float(balance) < 0.2
         insert(connection, range(400, 800))
@@ -194,11 +194,14 @@ def worsen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestAffected:
     def test_only_stale_lists_are_encoded_again(self, connection: Connection) -> None:
-        prepare(connection, 1200, max_stale=0.2)
-        update(connection, "digits", batch_size=1200)
-        insert(connection, range(1200, 1500))
+        prepare(connection, 400, max_stale=0.1)
+        update(connection, "digits")
+        homes = "SELECT array_agg((key, home) ORDER BY key) FROM foh.digits_item WHERE key < 400"
+        before = value(connection, homes)
+        insert(connection, range(400, 700))
         run = update(connection, "digits")
-        assert 0 < run.rows_encoded < 1000
+        assert 0 < run.rows_encoded < 400
+        assert value(connection, homes) == before
         assert run.stale is not None
         assert run.stale > 0
         assert violations(connection) == []

@@ -1,0 +1,140 @@
+"""Two levels of centers: areas, and inside each area its share of the centers."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from foh_pg.errors import InputError
+from foh_pg.pool.distance import Metric, Rows, Values, check_metric, check_rows, unit
+from foh_pg.pool.homes import Positions
+from foh_pg.pool.kmeans import assign, cluster
+
+AREA_ITERATIONS = 8
+CENTER_ITERATIONS = 6
+
+# Areas are few: this many rows for each show where they lie.
+ROWS_PER_AREA = 512
+
+
+class Levels(NamedTuple):
+    """Areas, centers, and which area each center lies in.
+
+    Attributes
+    ----------
+    areas : array (g, d)
+    centers : array (u, d)
+        Ordered by area; every area has at least one.
+    area_of : array (u,)
+    """
+
+    areas: Values
+    centers: Values
+    area_of: Positions
+
+
+def target_centers(rows: int, fixed: int | None = None) -> int:
+    """How many centers to have: rows ** (2/3), or as many as the user says.
+
+    Lists then have about rows ** (1/3) members. Short lists cost little to read, so a search can afford to
+    read the lists of several centers, which together follow the neighborhood of a query closely.
+
+    Examples
+    --------
+    >>> target_centers(60_000)
+    1533
+    """
+    if fixed is not None:
+        if fixed < 1:
+            raise InputError(f"there must be at least 1 center, not {fixed}")
+        return fixed
+    return max(1, round(math.pow(rows, 2 / 3)))
+
+
+def target_areas(centers: int) -> int:
+    """How many areas to have: as many as an area has centers.
+
+    Examples
+    --------
+    >>> target_areas(1533)
+    39
+    """
+    return max(1, round(math.sqrt(centers)))
+
+
+def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metric = "cosine") -> Levels:
+    """Find areas by k-means of the rows, then the centers of each area by k-means of its rows.
+
+    Parameters
+    ----------
+    centers : int
+        How many; fewer come out where there are fewer rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> made = make_levels(rng, rng.standard_normal((500, 8)), 60)
+    >>> made.areas.shape, made.centers.shape, len(np.unique(made.area_of))
+    ((8, 8), (60, 8), 8)
+    """
+    check_metric(metric)
+    given = check_rows(rows)
+    if len(given) == 0:
+        raise InputError("centers cannot be found without a row")
+    if centers < 1:
+        raise InputError(f"there must be at least 1 center, not {centers}")
+    if metric == "cosine":
+        given = unit(given)
+    centers = min(centers, len(given))
+    wanted = target_areas(centers)
+    shown = given
+    if len(given) > wanted * ROWS_PER_AREA:
+        shown = given[np.sort(rng.choice(len(given), wanted * ROWS_PER_AREA, replace=False))]
+    areas = cluster(rng, shown, wanted, AREA_ITERATIONS, metric)
+    nearest, _ = assign(given, areas, metric)
+    sizes = np.bincount(nearest, minlength=len(areas))
+    areas, sizes = areas[sizes > 0], sizes[sizes > 0]
+    nearest = np.unique(nearest, return_inverse=True)[1].reshape(-1)
+    order, bounds = np.argsort(nearest, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
+    shares = _shares(sizes, centers)
+    found = [
+        cluster(rng, given[order[bounds[i] : bounds[i + 1]]], int(share), CENTER_ITERATIONS, metric)
+        for i, share in enumerate(shares)
+    ]
+    return Levels(
+        areas, np.concatenate(found), np.repeat(np.arange(len(areas)), [len(part) for part in found])
+    )
+
+
+def group_centers(
+    rng: np.random.Generator, centers: Rows, metric: Metric = "cosine"
+) -> tuple[Values, Positions]:
+    """Find areas for centers that are there already; return the areas and the area of each center.
+
+    Where an index has grown by splits its areas have become long. Rows stay in their lists.
+    """
+    check_metric(metric)
+    given = check_rows(centers, "centers")
+    if metric == "cosine":
+        given = unit(given)
+    areas = cluster(rng, given, target_areas(len(given)), AREA_ITERATIONS, metric)
+    nearest, _ = assign(given, areas, metric)
+    used, area_of = np.unique(nearest, return_inverse=True)
+    return areas[used], area_of.reshape(-1).astype(np.int64)
+
+
+def _shares(sizes: Positions, total: int) -> Positions:
+    """Share `total` centers out by the number of rows: at least one to each area, at most one per row."""
+    ideal = sizes * (total / sizes.sum())
+    shares = np.clip(np.floor(ideal).astype(np.int64), 1, sizes)
+    missing = total - int(shares.sum())
+    order = np.argsort(shares - ideal, kind="stable")
+    while missing > 0:
+        room = order[shares[order] < sizes[order]][:missing]
+        if len(room) == 0:
+            break
+        shares[room] += 1
+        missing -= len(room)
+    return np.asarray(shares)

@@ -1,0 +1,20 @@
+"""Centers made anew from a sample of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foh_pg import pool
+from foh_pg.updater.centers import Centers, make_centers, no_centers
+from foh_pg.updater.description import Index
+from foh_pg.updater.source import Rows
+
+
+def choose_centers(index: Index, rows: int, sample: Rows) -> Centers:
+    """Areas and centers for `rows` rows, of which a sample is at hand: as many as the index should have."""
+    if len(sample) == 0:
+        return no_centers(index)
+    target = pool.target_centers(max(rows, 1), index.options["centers"])
+    rng = np.random.default_rng([int(index.options["seed"]), index.version])
+    made = pool.make_levels(rng, sample.vectors, target, index.distance)
+    return make_centers(index, index.next_center, made.areas, made.area_of, made.centers, index.version + 1)

@@ -1,0 +1,67 @@
+"""The model that an index serves at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foh_pg.database.copy import FLOAT8, INT4, Vector
+from foh_pg.geometry import Geometry
+from foh_pg.updater.description import Index
+from foh_pg.updater.install import Placed
+from foh_pg.updater.model import Model
+from foh_pg.updater.session import Session
+from foh_pg.updater.state import load_arrays
+
+PRESENT_MODEL = """
+SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m
+WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
+"""
+PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
+GEOMETRY = "SELECT g.threshold, g.signs FROM {quantizer} g"
+
+
+@dataclass(frozen=True)
+class Present:
+    """Attributes
+    ----------
+    model : Model
+    learned : int
+        The version that learned its hash functions.
+    first : bool
+        They are the very first, made before any row.
+    placed : Placed
+    """
+
+    model: Model
+    learned: int
+    first: bool
+    placed: Placed
+
+
+def load_present(session: Session, index: Index) -> Present:
+    """Read the model that is served, inside the caller's snapshot."""
+    learned, trained, scale, mean, placed, first_center = session.one(PRESENT_MODEL)
+    weight, signed = float(index.options["label_weight"]), index.labels is not None
+    arrays = load_arrays(session, "served", learned)
+    where = Placed(placed, first_center)
+    # The table is what triggers use; a state saved before there were geometry bits knows nothing of them.
+    geometry = _read_geometry(session, index)
+    if arrays is not None:
+        model = replace(Model.from_arrays(arrays, weight, signed), geometry=geometry)
+        return Present(model, learned, False, where)
+    parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
+    weights = np.concatenate([part[1] for part in parts])
+    bias = np.concatenate([part[2] for part in parts])
+    model = Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight)
+    return Present(replace(model, geometry=geometry, signed=signed), learned, True, where)
+
+
+def _read_geometry(session: Session, index: Index) -> Geometry | None:
+    if index.geometry == 0:
+        return None
+    plain = Geometry.plain(index.dimensions, index.geometry, index.distance)
+    columns = [Vector(len(plain.threshold)), Vector(index.dimensions)]
+    ((threshold, signs),) = session.copy_out(GEOMETRY, columns)
+    return replace(plain, threshold=threshold[0], signs=signs[0])

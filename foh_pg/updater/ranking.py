@@ -1,0 +1,33 @@
+"""How a search ranks what it finds: the weights of code, linear model and votes beside the geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Weights of a model, stored with it and rolled back with it.
+
+    Attributes
+    ----------
+    code, linear, votes : float
+        Weights of the learned code, of the linear model of labels, and of the votes of the nearest rows.
+    probes, shortlist : int, optional
+        Chosen on held-out rows; None leaves the options of the index.
+    """
+
+    code: float = 0.5
+    linear: float = 0.8
+    votes: float = 0.4
+    probes: int | None = None
+    shortlist: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Ranking:
+        return cls(**given)

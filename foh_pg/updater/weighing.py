@@ -1,0 +1,263 @@
+"""The weights of a ranking, chosen on rows that never train.
+
+A small index of rows at hand answers held-out rows, without their labels, under every weighting of a grid, as
+the search in SQL would. The defaults stay unless another weighting is clearly better; labels that do not
+clearly help take no part; and where the answers are worse by label than those of the exact distance, a search
+reads more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
+
+from foh_pg import pool
+from foh_pg.codes import hamming
+from foh_pg.updater.description import Index
+from foh_pg.updater.label_bits import SIGNATURE_BITS
+from foh_pg.updater.model import Model, label_lists
+from foh_pg.updater.ranking import Ranking
+from foh_pg.updater.run import Run
+from foh_pg.updater.scan import exact_distances
+from foh_pg.updater.source import Rows
+from foh_pg.updater.training import held_out
+
+# Rows that ask, and rows that answer, at the most; with fewer that ask there is nothing to choose by.
+QUERIES = 300
+BASE_ROWS = 20_000
+LEAST_QUERIES = 40
+
+K = 10
+# As in sql/index/near.sql.
+PROBES = 7
+SHORTLIST = 16
+LOOKED = 64
+VOTERS = 9
+LEVELS = 8
+
+GRID = tuple(product((0.0, 0.5, 1.0), (0.0, 0.4, 0.8, 1.2), (0.0, 0.4, 0.8)))
+GEOMETRY_ALONE = Ranking(0.0, 0.0, 0.0)
+# What a search may read more of, in order of its price.
+BUDGETS = ((PROBES, SHORTLIST), (PROBES, 50), (16, 50), (32, 100))
+
+# How far below the exact distance, by label, an index may rank.
+ALLOWED = 0.01
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A ranking, the figures that it was chosen by, and what a person should know of the choice."""
+
+    ranking: Ranking
+    metrics: dict[str, Any]
+    note: str = ""
+
+
+def weigh(index: Index, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_]) -> Weighed:
+    """Choose how to rank, by precision at ten on held-out rows, recall of the exact ten where that ties.
+
+    Parameters
+    ----------
+    rows : Rows
+        A sample of the table.
+    held_out : array of bool
+        Which of them never trained.
+    """
+    asking = np.flatnonzero(held_out & (rows.labels.lengths > 0))[:QUERIES]
+    if not model.signed or len(asking) < LEAST_QUERIES or len(rows) < 2 * len(asking) + K:
+        return Weighed(model.ranking, {"asked": len(asking)})
+    trial = Trial.of(index, model, rows, asking)
+    geometry, default = trial.ask(GEOMETRY_ALONE), trial.ask(Ranking())
+    ranking, chosen = GEOMETRY_ALONE, geometry
+    note = "labels do not clearly help on held-out rows: searches rank by geometry alone"
+    if _clearly(default.precision - geometry.precision):
+        ranking, chosen, note = *_best(trial, default), ""
+    ranking, chosen, reads_more = _enough(trial, ranking, chosen)
+    if reads_more:
+        note = "; ".join(part for part in (note, reads_more) if part)
+    metrics = {
+        "asked": len(asking),
+        "p10": _round(chosen.precision),
+        "recall10": _round(chosen.recall),
+        "p10_exact": _round(trial.exact),
+        "p10_geometry": _round(geometry.precision),
+        "p10_default": _round(default.precision),
+    }
+    return Weighed(ranking, metrics, note)
+
+
+def with_ranking(index: Index, model: Model, rows: Rows, run: Run) -> Model:
+    """The model with the ranking that held-out rows among these ask for."""
+    weighed = weigh(index, model, rows, held_out(index, rows))
+    run.metrics["ranking"] = {**weighed.ranking.to_dict(), **weighed.metrics}
+    if weighed.note:
+        run.note(weighed.note)
+    return replace(model, ranking=weighed.ranking)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Precision and recall of each query."""
+
+    precision: Floats
+    recall: Floats
+
+    def beats(self, other: Answers) -> bool:
+        ours = round(float(self.precision.mean()), 3), float(self.recall.mean())
+        return ours > (round(float(other.precision.mean()), 3), float(other.recall.mean()))
+
+
+def _best(trial: Trial, default: Answers) -> tuple[Ranking, Answers]:
+    """The best weighting among those that are clearly better than the default, else the default."""
+    ranking, best = Ranking(), default
+    for code, linear, votes in GRID:
+        tried = trial.ask(Ranking(code, linear, votes))
+        if _clearly(tried.precision - default.precision) and tried.beats(best):
+            ranking, best = Ranking(code, linear, votes), tried
+    return ranking, best
+
+
+def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, Answers, str]:
+    """Read more where the exact distance alone would do better by label; give the labels up where that helps."""
+    wanted = float(trial.exact.mean()) - ALLOWED
+    if float(answers.precision.mean()) >= wanted:
+        return ranking, answers, ""
+    best = ranking, answers
+    for probes, shortlist in BUDGETS:
+        for weights in (ranking, GEOMETRY_ALONE):
+            tried = replace(weights, probes=probes, shortlist=shortlist)
+            found = trial.ask(tried)
+            if found.beats(best[1]):
+                best = tried, found
+        if float(best[1].precision.mean()) >= wanted:
+            break
+    chosen = best[0]
+    which = "by geometry alone, " if (chosen.code, chosen.linear, chosen.votes) == (0, 0, 0) else ""
+    return (
+        *best,
+        f"to be as good as the exact distance, searches rank {which}with {chosen.probes or PROBES} probes "
+        f"and a shortlist of {chosen.shortlist or SHORTLIST}",
+    )
+
+
+def _clearly(difference: Floats) -> bool:
+    """Whether a mean difference is positive by two standard errors."""
+    error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
+    return float(difference.mean()) > 2 * error and float(difference.mean()) > 0
+
+
+def _round(values: Floats) -> float:
+    return round(float(values.mean()), 4)
+
+
+class Trial:
+    """A small index in memory, and the queries put to it."""
+
+    def __init__(self, index: Index, model: Model, base: Rows, queries: Rows) -> None:
+        self.index, self.model, self.base = index, model, base
+        self.vectors = queries.vectors
+        self.relevant = _sharing(queries, base)
+        distances = exact_distances(index, self.vectors, base.vectors)
+        self.distances = distances / {"cosine": 1.0, "l2": model.scale, "ip": model.scale**2}[index.distance]
+        nearest = np.argsort(self.distances, axis=1, kind="stable")[:, :K]
+        self.nearest = nearest
+        self.exact = np.array([self.relevant[i, row].mean() for i, row in enumerate(nearest)])
+        base_codes = model.encode(base.vectors, base.labels)
+        codes = model.encode(self.vectors)
+        self.geometry = model.geometry_bits(base.vectors, base_codes)
+        self.query_geometry = model.geometry_bits(self.vectors, codes)
+        self.bits = index.geometry or index.bits
+        self.codes, self.query_codes = base_codes, codes
+        self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
+        self.linear = np.zeros((len(self.vectors), SIGNATURE_BITS))
+        if model.label_bits is not None:
+            self.linear = np.clip(model.label_bits.chances(model.inputs(self.vectors)), 0, 1)
+        rng = np.random.default_rng(int(index.options["seed"]))
+        self.levels = pool.make_levels(rng, base.vectors, pool.target_centers(len(base)), index.distance)
+        homes = pool.find_homes(base.vectors, *self.levels, homes=1, metric=index.distance)[:, 0]
+        self.order = np.argsort(homes, kind="stable")
+        self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
+        far = _center_distances(index.distance, self.vectors, self.levels.centers)
+        self.centers = np.argsort(far, axis=1, kind="stable")[:, : max(probes for probes, _ in BUDGETS)]
+        self._found: dict[int, list[npt.NDArray[np.int64]]] = {}
+
+    @classmethod
+    def of(cls, index: Index, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
+        others = np.setdiff1d(np.arange(len(rows)), asking)
+        if len(others) > BASE_ROWS:
+            rng = np.random.default_rng(int(index.options["seed"]))
+            others = np.sort(rng.choice(others, BASE_ROWS, replace=False))
+        return cls(index, model, rows.take(others), rows.take(asking))
+
+    def found(self, probes: int) -> list[npt.NDArray[np.int64]]:
+        """The rows in the probed lists of each query, the nearest by geometry bits first."""
+        if probes not in self._found:
+            self._found[probes] = [self._first(i, probes) for i in range(len(self.vectors))]
+        return self._found[probes]
+
+    def _first(self, query: int, probes: int) -> npt.NDArray[np.int64]:
+        lists = self.centers[query, :probes]
+        rows = np.concatenate([self.order[self.bounds[at] : self.bounds[at + 1]] for at in lists])
+        bits = hamming(self.query_geometry[query : query + 1], self.geometry[rows])[0]
+        return rows[np.argsort(bits, kind="stable")]
+
+    def ask(self, ranking: Ranking) -> Answers:
+        """Answer every query as sql/index/near.sql and search.sql would."""
+        found = self.found(ranking.probes or PROBES)
+        pairs = [self._answer(i, found[i], ranking) for i in range(len(found))]
+        return Answers(np.array([p for p, _ in pairs]), np.array([r for _, r in pairs]))
+
+    def _answer(self, i: int, rows: npt.NDArray[np.int64], ranking: Ranking) -> tuple[float, float]:
+        shortlist = max(K, ranking.shortlist or SHORTLIST)
+        looked = rows[: max(LOOKED, 2 * shortlist)]
+        bits = hamming(self.query_geometry[i : i + 1], self.geometry[looked])[0].astype(np.float64)
+        lean = self._lean(i, looked, ranking)
+        best = np.argsort(2 * bits / self.bits + lean, kind="stable")[:shortlist]
+        final = np.argsort(self.distances[i, looked[best]] + lean[best], kind="stable")[:K]
+        answer = looked[best[final]]
+        recall = len(np.intersect1d(answer, self.nearest[i])) / K
+        return float(self.relevant[i, answer].sum()) / K, recall
+
+    def _lean(self, i: int, rows: npt.NDArray[np.int64], ranking: Ranking) -> Floats:
+        weight = ranking.linear + ranking.votes
+        lean = np.zeros(len(rows))
+        if ranking.code:
+            lean += ranking.code * hamming(self.query_codes[i : i + 1], self.codes[rows])[0] / self.index.bits
+        if not weight or not len(rows):
+            return lean
+        signatures = self.signatures[rows]
+        labelled = signatures.any(axis=1)
+        voters = signatures[:VOTERS]
+        votes = voters.sum(axis=0) / max(1, int(labelled[:VOTERS].sum()))
+        chances = (ranking.linear * self.linear[i] + ranking.votes * votes) / weight
+        steps = np.floor(np.clip(chances, 0, 1) * LEVELS) / LEVELS
+        chance = np.where(signatures, steps, 0).max(axis=1)
+        chance[~labelled] = float(chances @ votes) / max(float(votes.sum()), 1e-9)
+        return lean - weight * chance
+
+
+def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What orders the centers of a query, as sql/index/nearest.sql does it."""
+    if metric == "l2":
+        return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
+    return np.asarray(-(left @ right.T))
+
+
+def _sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
+    """Whether each query shares a label with each row of the base."""
+    names: dict[str, int] = {}
+    sides = []
+    for rows in (queries, base):
+        lists = [[names.setdefault(name, len(names)) for name in row] for row in label_lists(rows.labels)]
+        columns = np.array([number for row in lists for number in row], dtype=np.int64)
+        bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
+        sides.append((np.ones(len(columns), dtype=np.float32), columns, bounds))
+    left, right = (sparse.csr_matrix(side, shape=(len(side[2]) - 1, len(names))) for side in sides)
+    return np.asarray((left @ right.T).toarray() > 0)

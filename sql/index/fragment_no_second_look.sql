@@ -1,0 +1,1 @@
+RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
