@@ -118,7 +118,9 @@ def fill(session: Session, run: Run, index: Index, plan: Plan, position: Positio
             _begin(session, index, plan)
     with run.phase("place", plan.rows):
         _place(session, run, index, plan, position)
-    run.rows = run.rows_encoded = position.done
+    run.rows_encoded += position.done
+    # An update that fills counts what it takes from the stream, like any other.
+    run.rows += len(plan.consumed) if run.kind == "update" else position.done
     run.lists = int(np.count_nonzero(position.lengths))
     run.stale = 0.0
     _switch(session, run, index, plan, position)

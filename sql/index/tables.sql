@@ -7,6 +7,8 @@ CREATE TABLE {projection} (
 );
 -- How geometry bits are made of a row: one row, made anew only together with all lists.
 CREATE TABLE {quantizer} (
+    -- A publication of all tables asks for a key.
+    one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     threshold {vector}.vector({threshold_dimensions}) NOT NULL,
     -- Where several dimensions share a bit, the sign that each is taken with.
     signs     {vector}.vector({dimensions}) NOT NULL

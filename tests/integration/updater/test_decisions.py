@@ -315,12 +315,16 @@ class TestRefusals:
 def test_a_run_is_written_down(connection: Connection) -> None:
     prepare(connection, 400)
     update(connection, "digits")
-    row = connection.execute(
+    insert(connection, range(400, 700))
+    update(connection, "digits")
+    first, second = connection.execute(
         "SELECT kind, from_version, to_version, rows, finished_at IS NOT NULL, error, phases FROM foh.run"
-    ).fetchone()
-    assert row is not None
-    assert row[:6] == ("update", 1, 2, 400, True, None)
-    assert {"read", "learn", "compare", "encode", "place", "switch"} <= set(row[6])
+        " ORDER BY id"
+    ).fetchall()
+    assert first[:6] == ("update", 1, 2, 400, True, None)
+    assert second[:6] == ("update", 2, 3, 300, True, None)
+    assert {"read", "learn", "compare", "sample", "centers", "place", "switch"} <= set(first[6])
+    assert {"read", "learn", "compare", "encode", "encode again", "place", "switch"} <= set(second[6])
 
 
 @pytest.mark.parametrize("options", ['{"homes": 1}', '{"label_weight": 0.3}', '{"neighbors": 3}'])

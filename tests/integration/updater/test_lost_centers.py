@@ -22,15 +22,15 @@ def test_lists_may_become_empty(database: Database) -> None:
     shop, emptied, left = thirty_rows(database)
     assert emptied
     assert left
-    centers = shop.run("SELECT count(*) FROM foh.items_center")[0][0]
+    ((centers,),) = shop.run("SELECT count(*) FROM foh.items_center")
     shop.run("DELETE FROM {source} WHERE {key} = ANY (%s)", [emptied])
     update(shop.connection, "items")
     assert shop.violations() == []
     assert set(shop.found(BASE[0], 30, shortlist=0)) == left
     # A center without rows stays, for rows that come there later.
-    assert shop.run("SELECT count(*), count(*) FILTER (WHERE length = 0) > 0 FROM foh.items_center") == [
-        (centers, True)
-    ]
+    ((stayed, empty),) = shop.run("SELECT count(*), count(*) FILTER (WHERE length = 0) FROM foh.items_center")
+    assert stayed == centers
+    assert empty > 0
     shop.fill(range(100, 130), vectors(30, seed=2))
     update(shop.connection, "items")
     assert set(shop.found(BASE[0], 100)) == left | set(range(100, 130))
