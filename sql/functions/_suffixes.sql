@@ -32,6 +32,10 @@ AS $function$
         'hamming',
         'check_code',
         'hash_functions',
-        'describe'
+        'describe',
+        'rows',
+        'unchanged',
+        'answer',
+        'label_counts'
     ]
 $function$;

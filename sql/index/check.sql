@@ -1,9 +1,13 @@
 -- Compares source, stream and lists in one snapshot; reads every row. One row of output per violation.
-CREATE OR REPLACE FUNCTION {check}() RETURNS TABLE (promise int, problem text, key text, center int, detail text)
-LANGUAGE sql STABLE SECURITY DEFINER
+CREATE OR REPLACE FUNCTION {check}(caller text DEFAULT foh._identity()) RETURNS TABLE (promise int, problem text, key text, center int, detail text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
 AS $body$
+#variable_conflict use_column
+BEGIN
+PERFORM foh._guard({name}, caller);
+RETURN QUERY
 WITH marker AS (
     -- exact: the lists are not asked before the first build, nor while the source has to be read again.
     SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated,
@@ -80,5 +84,6 @@ FROM flips f WHERE f.bits > 0.25 * f.n * {bits} AND f.bits > 8 * {max_stale} * f
 UNION ALL
 SELECT 2, 'a code in the stream is not that of the hash functions', n.key::text, n.center, format('%s bits', n.code OPERATOR({vector}.<~>) p.code)
 FROM newest n JOIN present p ON p.key = n.key
-WHERE NOT (SELECT m.exact FROM marker m) AND n.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AND n.code OPERATOR({vector}.<~>) p.code > 1
+WHERE NOT (SELECT m.exact FROM marker m) AND n.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AND n.code OPERATOR({vector}.<~>) p.code > 1;
+END
 $body$;

@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, pr
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = on
 AS $body$
 #variable_conflict use_variable
 DECLARE
@@ -12,6 +13,7 @@ DECLARE
     centers int[];
     s record;
 BEGIN
+    PERFORM foh._guard({name});
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, reach, ranked);
     code := {encode}(query);
     SELECT * INTO s FROM {state}();
