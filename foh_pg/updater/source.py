@@ -21,8 +21,8 @@ from foh_pg.updater.session import Session
 # Keys passed in one statement.
 KEYS_AT_ONCE = 10_000
 
-# The updater does not read the application's table itself: what its owner attached to it would run with the updater's
-# rights. The functions of the index run with the owner's.
+# The updater does not read the application's table itself: what its owner attached to it would run with
+# the updater's rights. The functions of the index run with the owner's.
 BY_KEY = "SELECT {columns} FROM {{rows}}(keys => %(keys)s::{{key_type}}[])"
 SAMPLED = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint)"
 # Rows that never train (see Keys.shares), and of those a part.
