@@ -22,7 +22,7 @@ from foh_pg.errors import BusyError, InputError, SessionError
 LOCK = 1179602992
 
 # For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
-# show an updater its rows of foh; the functions through which it reads the source fail where one hides rows there.
+# show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
 SETTINGS = """
 SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'on' ELSE '0' END, true)
 FROM pg_catalog.pg_settings

@@ -78,8 +78,8 @@ def test_as_a_superuser(tenant: Connection, database: Database, what: str) -> No
             act()
         except psycopg.errors.InsufficientPrivilege as error:
             # Functions that were altered are refused before they read anything.
-            assert altered, error
-            assert "was altered" in str(error)
+            if not altered or "was altered" not in str(error):
+                raise
     superuser.execute("SELECT foh.refresh('idx')")
     assert superuser.execute("SELECT count(*) FROM foh.check('idx')").fetchone() == (0,)
 
