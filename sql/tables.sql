@@ -39,6 +39,8 @@ CREATE TABLE foh.index (
     -- Ids of centers are never used again, so the next one cannot be told from those there are.
     next_center      int NOT NULL DEFAULT 1,
     created_at       timestamptz NOT NULL DEFAULT now(),
+    -- Who may read this table of the index may see this row, and those of the index in the tables below.
+    stream           regclass,
     CHECK ((labels IS NULL) = (labels_type IS NULL)),
     CHECK ((labels_from IS NULL) = (labels_key IS NULL))
 );
@@ -115,4 +117,12 @@ CREATE INDEX run_index_idx ON foh.run (index, id);
 CREATE TABLE foh.template (
     name text PRIMARY KEY,
     body text NOT NULL
+);
+
+-- Who asks for something that is done with the rights of foh's owner. A role may write the column source only, so the
+-- others say who it is and when: what a function is told as an argument, anybody could say.
+CREATE TABLE foh.claim (
+    source      oid NOT NULL,
+    role        name NOT NULL DEFAULT current_user,
+    transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
 );

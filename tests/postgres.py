@@ -144,8 +144,8 @@ class Server:
             superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
         with connect(database.dsn("installer")) as installer:
             migrate(installer)
-        # What an owner of tables needs of us, until there is a grant of its own.
-        self.execute(sql.SQL("GRANT foh_owner TO app_owner"))
+        with psycopg.connect(database.dsn(None), autocommit=True) as superuser:
+            superuser.execute("SELECT foh.grant(owner => 'app_owner')")
 
     def close(self) -> None:
         self._superuser.close()

@@ -17,12 +17,7 @@ STAT = "SELECT * FROM foh.index_stat WHERE name = %(name)s"
 NAMES = "SELECT foh._names(i) FROM foh.index i WHERE i.name = %(name)s"
 LENGTHS = "SELECT c.length FROM {center} c ORDER BY c.length"
 # A label of a row that has it twice counts once.
-LABELS = """
-SELECT l.name, count(*) FROM (
-    SELECT {labels_of} AS labels FROM {source} s TABLESAMPLE SYSTEM ({percent})) r
-CROSS JOIN LATERAL (SELECT DISTINCT name FROM pg_catalog.unnest(r.labels) name WHERE name IS NOT NULL) l
-GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT {top}
-"""
+LABELS = "SELECT * FROM {label_counts}({percent}, {top})"
 
 # Rows whose labels are counted, about; the page must not cost a scan of a table of any size.
 SAMPLE = 200_000

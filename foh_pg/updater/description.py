@@ -18,8 +18,9 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 
 READ = """
 SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
-       i.distance, i.learner, i.options, i.version, i.status, i.next_center, i.source_name, {intact}(i.source)
-FROM foh.index i WHERE i.id = {id}
+       i.distance, i.learner, i.options, i.version, i.status, i.next_center, i.source_name, {unchanged}() IS NOT NULL,
+       pg_catalog.pg_get_userbyid(c.relowner), foh._acting_role(i.name)
+FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id = {id}
 """
 
 
@@ -43,6 +44,8 @@ class Index:
     next_center: int
     source: str
     intact: bool
+    owner: str | None
+    acting: str | None
 
     @property
     def keys(self) -> Keys:
@@ -88,6 +91,11 @@ def read_index(session: Session) -> Index:
     if not rows:
         raise IndexNotFound("the index was dropped meanwhile")
     index = Index(*rows[0])
+    if index.owner is not None and index.owner != index.acting:
+        raise BuildError(
+            f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "
+            f"{index.acting}: run SELECT foh.refresh('{index.name}') first"
+        )
     if not index.intact:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "

@@ -28,10 +28,8 @@ SHORTLIST = 20
 
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
-SEARCH = """
-SELECT array_agg(r.{key}) FROM {search}(%(query)s::real[]::{vector}.vector, %(k)s) r
-"""
-LABELS = "SELECT s.{key}, {labels_of} FROM {source} s WHERE s.{key} = ANY (%(keys)s::{key_type}[])"
+SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s)"
+LABELS = "SELECT key, labels FROM {rows}(keys => %(keys)s::{key_type}[])"
 STORE = """
 UPDATE foh.model SET metrics = metrics || %(metrics)s WHERE index = {id} AND version = %(version)s
 """

@@ -21,10 +21,10 @@ from foh_pg.errors import BusyError, InputError, SessionError
 # The first half of the key of the advisory lock, as in foh._lock.
 LOCK = 1179602992
 
-# For one transaction only: behind a proxy a setting of the session would become somebody else's. An updater
-# that row-level security hides rows from must fail, or it would drop them from the index.
+# For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
+# show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
 SETTINGS = """
-SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'off' ELSE '0' END, true)
+SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'on' ELSE '0' END, true)
 FROM pg_catalog.pg_settings
 WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
                'transaction_timeout', 'lock_timeout')

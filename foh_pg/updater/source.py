@@ -21,19 +21,13 @@ from foh_pg.updater.session import Session
 # Keys passed in one statement.
 KEYS_AT_ONCE = 10_000
 
-# What a row that cannot be indexed looks like is foh._names' business: its vector is null.
-ROWS = """
-SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE true"""
-LABELLED_ROWS = """
-SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source} s WHERE true"""
-BY_KEY = " AND s.{key} = ANY (%(keys)s::{key_type}[]) OFFSET 0) v WHERE v.x IS NOT NULL"
-# The second 32 bits of the digest whose first ones decide what is held out: independent of it, and uniform.
-SAMPLED = """ AND ('x' || substr(md5(s.{key}::text), 9, 8))::bit(32)::bigint < %(bound)s OFFSET 0) v
-WHERE v.x IS NOT NULL ORDER BY v.key"""
+# The updater does not read the application's table itself: what its owner attached to it would run with
+# the updater's rights. The functions of the index run with the owner's.
+BY_KEY = "SELECT {columns} FROM {{rows}}(keys => %(keys)s::{{key_type}}[])"
+SAMPLED = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint)"
 # Rows that never train (see Keys.shares), and of those a part.
-HELD_OUT = """ AND ('x' || left(md5(s.{key}::text), 8))::bit(32)::bigint < %(held_out)s""" + SAMPLED
-PAGE = " AND s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT %(rows)s OFFSET 0) v"
-NEXT_PAGE = " AND s.{key} > %(after)s::{key_type}" + PAGE
+HELD_OUT = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint, held_out => %(held_out)s::bigint)"
+PAGE = "SELECT {columns} FROM {{rows}}(after => %(after)s::{{key_type}}, wanted => %(rows)s::int)"
 
 
 @dataclass(frozen=True)
@@ -119,8 +113,7 @@ def read_page(session: Session, index: Index, after: Any, rows: int) -> tuple[Ro
 
     A row whose embedding is there but cannot be used counts as read.
     """
-    limits = {"after": after, "rows": rows}
-    found = list(_read(session, index, PAGE if after is None else NEXT_PAGE, limits))
+    found = list(_read(session, index, PAGE, {"after": after, "rows": rows}))
     if not found:
         return no_rows(index), after, False
     last = index.keys.parameters(found[-1][0].keys[-1:])[0]
@@ -130,19 +123,19 @@ def read_page(session: Session, index: Index, after: Any, rows: int) -> tuple[Ro
 
 def count_rows(session: Session) -> int:
     """How many rows have an embedding."""
-    count: int = session.one("SELECT count(*) FROM {source} s WHERE s.{embedding} IS NOT NULL")[0]
+    count: int = session.one("SELECT {unchanged}(counted => true)")[0]
     return count
 
 
 def _read(
-    session: Session, index: Index, where: LiteralString, parameters: dict[str, Any]
+    session: Session, index: Index, text: LiteralString, parameters: dict[str, Any]
 ) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
     """Rows, and which of them have a vector; it is zero where they do not."""
     columns = [index.keys.column, Nullable(Vector(index.dimensions))]
-    text = ROWS
+    names: LiteralString = "key, x"
     if index.labels is not None:
         columns.append(Array(TEXT))
-        text = LABELLED_ROWS
-    for keys, (vectors, usable), *labels in session.copy_out(text + where, columns, parameters):
+        names = "key, x, labels"
+    for keys, (vectors, usable), *labels in session.copy_out(text.format(columns=names), columns, parameters):
         none = Ragged(np.empty(0, dtype=object), np.zeros(len(keys) + 1, dtype=np.int64))
         yield Rows(index.keys.read(keys), vectors, labels[0] if labels else none), usable

@@ -29,10 +29,13 @@ BEGIN
                               WHERE g.tgrelid = r.oid AND g.tgname = format('foh_%s_%s', i.name, e.event) AND g.tgenabled IN ('O', 'A')
                                 AND p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix);
         RETURN QUERY
-            SELECT 'a restrictive policy hides rows from the index: exempt role ' || quote_ident(foh._owner()), format('policy %I on %s', o.polname, r.name)
-            FROM pg_policy o JOIN pg_class c ON c.oid = o.polrelid
-            WHERE o.polrelid = r.oid AND NOT o.polpermissive AND o.polcmd IN ('*', 'r') AND c.relrowsecurity
-              AND (0 = ANY (o.polroles) OR EXISTS (SELECT FROM unnest(o.polroles) role WHERE pg_has_role(foh._owner(), role, 'USAGE')));
+            SELECT 'row-level security is forced on the owner, as whom the index reads: ALTER TABLE ... NO FORCE ROW LEVEL SECURITY', r.name
+            FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner
+            WHERE c.oid = r.oid AND c.relrowsecurity AND c.relforcerowsecurity AND NOT (o.rolsuper OR o.rolbypassrls);
+        RETURN QUERY
+            SELECT 'a table of the index has changed hands: run foh.refresh',
+                   format('%s belongs to %I, the index to %I', r.name, pg_get_userbyid(c.relowner), foh._acting_role(i.name))
+            FROM pg_class c WHERE c.oid = r.oid AND pg_get_userbyid(c.relowner) IS DISTINCT FROM foh._acting_role(i.name);
     END LOOP;
     IF dropped THEN
         RETURN;

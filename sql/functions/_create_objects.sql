@@ -1,11 +1,21 @@
--- The half of foh.create_index that writes to schema foh, with its owner's rights.
-CREATE OR REPLACE FUNCTION foh._create_objects(i foh.index, caller name) RETURNS foh.index
+-- The half of foh.create_index that writes to schema foh, with its owner's rights: checks what it is told, and makes the tables.
+CREATE OR REPLACE FUNCTION foh._create_objects(i foh.index) RETURNS foh.index
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     names jsonb;
 BEGIN
+    PERFORM foh._check_name(i.name);
+    i.options := foh._check_options(i.options);
+    i := foh._inspect_source(i);
+    PERFORM foh._check_arguments(i);
+    PERFORM foh._check_dimensions(i, i.dimensions);
+    PERFORM foh._claimed(i.source, foh._source_owner(i));
+    IF EXISTS (SELECT FROM foh.index x WHERE x.name = i.name) THEN
+        RAISE EXCEPTION 'foh: index % exists already', quote_literal(i.name) USING ERRCODE = 'duplicate_object',
+            HINT = format('SELECT foh.drop_index(%L) removes it.', i.name);
+    END IF;
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
                            labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, learner, options,
@@ -26,14 +36,7 @@ BEGIN
         EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
     END IF;
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
-    PERFORM foh._define_functions(i);
-    IF NOT pg_has_role(caller, foh._owner(), 'USAGE') THEN
-        EXECUTE foh._render('GRANT EXECUTE ON FUNCTION {capture}() TO ', names) || quote_ident(caller);
-        IF i.labels_from IS NOT NULL THEN
-            EXECUTE foh._render('GRANT EXECUTE ON FUNCTION {capture_labels}() TO ', names) || quote_ident(caller);
-        END IF;
-        PERFORM foh._grant_reading(i, caller, false);
-    END IF;
+    UPDATE foh.index x SET stream = (names ->> 'stream')::regclass WHERE x.id = i.id RETURNING * INTO i;
     RETURN i;
 END
 $function$;

@@ -1,6 +1,7 @@
--- Makes or replaces the functions of an index from the templates, executable by nobody else.
+-- Makes or replaces the functions of an index from the templates, and gives each to whom it belongs. With the rights of who
+-- calls it: a superuser, or foh's owner.
 CREATE OR REPLACE FUNCTION foh._define_functions(i foh.index) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET check_function_bodies = off
 AS $function$
@@ -9,9 +10,12 @@ DECLARE
     before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p
                           WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name)));
     names jsonb := foh._names(i);
+    owner constant name := foh._source_owner(i);
+    former constant name := foh._acting_role(i.name);
     t record;
-    f record;
 BEGIN
+    PERFORM foh._may_act_for(owner);
+    PERFORM foh._take_back(i);
     -- Pieces of functions that depend on the kind of the index; a piece may contain one before it.
     FOR t IN
         SELECT p.placeholder, m.body
@@ -29,10 +33,11 @@ BEGIN
         EXECUTE foh._render(t.body, names);
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
-    FOR f IN SELECT p.oid::regprocedure AS signature FROM pg_proc p
-             WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name))
-    LOOP
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f.signature);
-    END LOOP;
+    PERFORM foh._give(i);
+    IF former <> owner THEN
+        PERFORM foh._grant_updating(i, former, true);
+    END IF;
+    PERFORM foh._grant_index(i, owner, 'owner');
+    PERFORM foh._grant_again(i);
 END
 $function$;

@@ -57,6 +57,10 @@ BEGIN
     END IF;
     SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
     FROM unnest(foh._suffixes()) suffix;
+    -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
+    objects := objects || jsonb_build_object(
+        'owner', quote_literal(foh._source_owner(i)),
+        'key_digest', format('md5(s.%I::text)', i.key));
     RETURN objects || i.options || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),

@@ -1,5 +1,5 @@
--- Makes the functions of an index again after its key column was renamed: results are named after it, which CREATE OR
--- REPLACE does not change. Who may execute them stays.
+-- Makes way for the functions of an index after its key column was renamed: results are named after it, which CREATE OR
+-- REPLACE does not change.
 CREATE OR REPLACE FUNCTION foh._rename_key(old foh.index, new foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -8,10 +8,7 @@ DECLARE
     was jsonb := foh._names(old);
     names jsonb := foh._names(new);
     candidates oid := (SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = old.name || '_candidates');
-    grants text[] := ARRAY(SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s', candidates::regprocedure, a.grantee::regrole)
-                           FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = candidates AND a.grantee <> 0 AND a.grantee <> p.proowner);
     c record;
-    statement text;
 BEGIN
     EXECUTE format('DROP FUNCTION %s', candidates::regprocedure);
     -- By way of names that nothing has: the new name of one may be the old name of another.
@@ -20,10 +17,6 @@ BEGIN
     END LOOP;
     FOR c IN SELECT t.name, t.position FROM unnest(ARRAY['key', 'distance_name', 'score_name']) WITH ORDINALITY AS t (name, position) LOOP
         EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %s', was ->> 'result', '$' || c.position, names ->> c.name);
-    END LOOP;
-    PERFORM foh._define_functions(new);
-    FOREACH statement IN ARRAY grants LOOP
-        EXECUTE statement;
     END LOOP;
 END
 $function$;

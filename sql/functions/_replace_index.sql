@@ -1,10 +1,23 @@
--- Records how the tables of an index look now, and makes its functions again. Rows of another embedding column must be
+-- Records how the tables of an index look now; its functions must be made again. Rows of another embedding column must be
 -- read again: the stream says so.
-CREATE OR REPLACE FUNCTION foh._replace_index(old foh.index, new foh.index) RETURNS void
+-- What it is told is checked again: anybody who owns the table may call it.
+CREATE OR REPLACE FUNCTION foh._replace_index(wanted foh.index) RETURNS foh.index
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    old foh.index;
+    new foh.index;
 BEGIN
+    SELECT * INTO STRICT old FROM foh.index x WHERE x.id = wanted.id;
+    PERFORM foh._claimed(old.source, foh._source_owner(old));
+    new := old;
+    new.embedding := wanted.embedding;
+    new.labels := wanted.labels;
+    new.labels_key := wanted.labels_key;
+    new.options := foh._check_options(wanted.options);
+    new := foh._inspect_source(new);
+    PERFORM foh._check_columns(old, new);
     new.several := old.several OR foh._has_several(new);
     UPDATE foh.index SET
         source_oid = new.source_oid, source_name = new.source_name, key = new.key, key_attnum = new.key_attnum,
@@ -15,8 +28,6 @@ BEGIN
     WHERE id = old.id;
     IF new.key <> old.key THEN
         PERFORM foh._rename_key(old, new);
-    ELSE
-        PERFORM foh._define_functions(new);
     END IF;
     -- In a restored database numbers may have moved, and names have not.
     IF (CASE WHEN old.source_oid = new.source_oid
@@ -25,5 +36,6 @@ BEGIN
        OR (new.embedding_type, new.labels_type) IS DISTINCT FROM (old.embedding_type, old.labels_type) THEN
         EXECUTE foh._render('INSERT INTO {stream} (op, version, center) VALUES (''r'', 0, 0)', foh._names(new));
     END IF;
+    RETURN new;
 END
 $function$;

@@ -8,9 +8,9 @@ AS $function$
         ('reader', 'search, with its own rights on the table',
          'what a search returns; and, to who calls the inner step (_near, _hamming) directly, keys and Hamming distances of rows that row-level security hides, and the hash functions; no table of foh'),
         ('writer', 'write its table: the triggers need no rights in foh', 'nothing'),
-        ('updater', 'build, update, roll back and repair every index',
-         'all of foh, of every index: keys, codes, labels, embeddings of centers; the indexed columns of all rows of the tables, row-level security or not'),
-        ('owner', 'create and drop indexes on its own tables, and all that an updater may',
-         'all of foh, of every index: keys, codes, labels, embeddings of centers; the indexed columns of all rows of the tables, row-level security or not')
+        ('updater', 'build, update, roll back, evaluate, check and repair the index',
+         'all of the index: keys, codes, labels, embeddings of centers; and, through its functions, key, embedding and labels of all rows of the table, row-level security or not; nothing of other indexes'),
+        ('owner', 'create, alter and drop indexes on its own tables, and all that an updater may there',
+         'nothing of the indexes of others')
     ) AS t (kind, may, exposes) WHERE t.kind = $1
 $function$;

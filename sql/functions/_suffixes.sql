@@ -34,6 +34,10 @@ AS $function$
         'check_code',
         'hash_functions',
         'thresholds',
-        'describe'
+        'describe',
+        'rows',
+        'unchanged',
+        'answer',
+        'label_counts'
     ]
 $function$;

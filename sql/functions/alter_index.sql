@@ -24,7 +24,9 @@ BEGIN
         END IF;
     END IF;
     new := foh._inspect_source(new);
-    PERFORM foh._replace_index(old, new);
+    PERFORM foh._claim(new.source);
+    new := foh._replace_index(new);
+    PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
     RETURN name;
 END

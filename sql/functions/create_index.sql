@@ -34,16 +34,6 @@ BEGIN
     ELSIF (labels_from IS NULL) <> (labels_key IS NULL) OR (labels_from IS NOT NULL AND labels IS NULL) THEN
         RAISE EXCEPTION 'foh: labels in a table of their own need three arguments: labels_from (the table), labels_key (its column with the key) and labels (its column with the label)'
             USING ERRCODE = 'invalid_parameter_value';
-    ELSIF bits IS NULL OR bits NOT BETWEEN 8 AND 1024 THEN
-        RAISE EXCEPTION 'foh: bits is %, it must be between 8 and 1024 (64 suits most tables)', coalesce(bits::text, 'NULL') USING ERRCODE = 'invalid_parameter_value';
-    ELSIF distance IS NULL OR distance NOT IN ('cosine', 'l2', 'ip') THEN
-        RAISE EXCEPTION 'foh: distance is %, it must be cosine, l2 or ip', coalesce(quote_literal(distance), 'NULL') USING ERRCODE = 'invalid_parameter_value';
-    ELSIF learner = 'okh' THEN
-        RAISE EXCEPTION 'foh: learner okh encodes through a kernel map that an index does not store; it is for benchmarks only'
-            USING ERRCODE = 'feature_not_supported', HINT = 'Leave learner at foh.';
-    ELSIF learner IS NULL OR NOT learner = ANY (foh._learners()) THEN
-        RAISE EXCEPTION 'foh: learner is %, it must be one of %', coalesce(quote_literal(learner), 'NULL'), array_to_string(foh._learners(), ', ')
-            USING ERRCODE = 'invalid_parameter_value';
     END IF;
     i.name := name;
     i.source := source;
@@ -57,26 +47,23 @@ BEGIN
     -- Arguments of their own are options like the others, for what is asked for most.
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
+    PERFORM foh._check_arguments(i);
     i := foh._inspect_source(i);
     i.dimensions := foh._check_dimensions(i, dimensions);
     i.geometry := foh._geometry_bits(i.dimensions, (i.options ->> 'geometry')::int);
     PERFORM foh._check_ownership(i.source);
     PERFORM foh._check_ownership(i.labels_from);
-    IF EXISTS (SELECT FROM foh.index x WHERE x.name = create_index.name) THEN
-        RAISE EXCEPTION 'foh: index % exists already', quote_literal(name) USING ERRCODE = 'duplicate_object',
-            HINT = format('SELECT foh.drop_index(%L) removes it.', name);
-    END IF;
 
-    i := foh._create_objects(i, current_user);
+    PERFORM foh._claim(i.source);
+    i := foh._create_objects(i);
+    PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
     -- The triggers hold the table's lock: what a new snapshot does not see now will pass through them.
-    IF body.empty AND NOT (SELECT relforcerowsecurity FROM pg_class WHERE oid = i.source) THEN
-        EXECUTE format('SELECT NOT EXISTS (SELECT FROM %s)', i.source_name) INTO empty;
-    ELSE
-        empty := false;
+    IF body.empty THEN
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM foh.%I(wanted => 1))', i.name || '_rows') INTO empty;
     END IF;
     IF body.empty THEN
-        PERFORM foh._set_status(i.id, 'ready');
+        UPDATE foh.index x SET status = 'ready' WHERE x.id = i.id;
     ELSE
         RAISE NOTICE 'foh: % has rows; place them with: foh-pg build %', i.source_name, name;
     END IF;

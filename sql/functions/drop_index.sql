@@ -1,4 +1,4 @@
--- Removes an index: its triggers, tables and functions, and what it was allowed to read.
+-- Removes an index: its triggers, tables and functions.
 CREATE OR REPLACE FUNCTION foh.drop_index(name text, if_exists boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -16,8 +16,8 @@ BEGIN
     FOR t IN SELECT c.oid::regclass AS relation, c.oid FROM pg_class c WHERE c.oid IN (i.source, i.labels_from) LOOP
         PERFORM foh._check_ownership(t.oid);
         PERFORM foh._remove_triggers(i, t.relation);
-        PERFORM foh._forbid_reading(i, t.relation);
     END LOOP;
-    PERFORM foh._drop_objects(i);
+    PERFORM foh._claim(i.source);
+    PERFORM foh._drop_objects(i.id);
 END
 $function$;

@@ -1,5 +1,5 @@
--- Lets roles search, write, update or own, or takes it back. name null: all indexes there are now. To be called by a
--- member of foh's owner; membership itself (updater, owner) is handed out by who installed foh.
+-- Lets roles search, write, update or own, or takes it back. name null: all indexes there are now that the caller sees. To be
+-- called by the owner of the table, a member of foh's owner, or a superuser; owner by who can lend that role to foh's owner.
 -- One row per role and index: what the role may do now, what that exposes, and what it lacks outside of foh.
 CREATE OR REPLACE FUNCTION foh.grant(name text DEFAULT NULL, reader name DEFAULT NULL, writer name DEFAULT NULL,
                                      updater name DEFAULT NULL, owner name DEFAULT NULL, revoke boolean DEFAULT false)
@@ -19,14 +19,14 @@ BEGIN
         IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = g.role) THEN
             RAISE EXCEPTION 'foh: there is no role %', quote_ident(g.role) USING ERRCODE = 'undefined_object';
         END IF;
-        IF g.kind IN ('updater', 'owner') THEN
-            PERFORM foh._grant_ownership(g.role, revoke);
+        IF g.kind = 'owner' THEN
+            PERFORM foh._grant_owning(g.role, revoke);
             RETURN QUERY SELECT g.role, g.kind, NULL::text, t.may, t.exposes, NULL::text FROM foh._right(g.kind, revoke) t;
             CONTINUE;
         END IF;
         FOR i IN SELECT x.* FROM foh.index x WHERE $1 IS NULL OR x.name = $1 ORDER BY x.name LOOP
-            IF g.kind = 'reader' THEN
-                PERFORM foh._grant_reading(i, g.role, revoke);
+            IF g.kind <> 'writer' THEN
+                PERFORM foh._grant_role(i, g.role, g.kind, revoke);
             END IF;
             RETURN QUERY SELECT g.role, g.kind, i.name, t.may, t.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role, g.kind) END
                          FROM foh._right(g.kind, revoke) t;

@@ -1,5 +1,5 @@
 -- Brings an index in line with its table after an ALTER: renamed columns and tables are followed by oid and attribute
--- number; embedding and labels may be given where a column was replaced. Makes missing triggers and grants again.
+-- number, a new owner too; embedding and labels may be given where a column was replaced. Makes missing triggers again.
 CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -9,7 +9,6 @@ DECLARE
     old foh.index := foh._index(name);
     new foh.index := old;
     c record;
-    d int;
 BEGIN
     PERFORM foh._lock(old.id);
     PERFORM foh._check_source(old);
@@ -31,18 +30,16 @@ BEGIN
         new.labels := refresh.labels;
     END IF;
     new := foh._inspect_source(new);
-    IF new.key_type <> old.key_type THEN
-        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, old.key_type, quote_literal(name), new.key_type
-            USING ERRCODE = 'datatype_mismatch', HINT = format('Drop the index and create it again: SELECT foh.drop_index(%L).', name);
-    END IF;
-    d := foh._check_dimensions(new, CASE WHEN new.embedding_typmod = -1 OR new.embedding_type LIKE '%[]' THEN old.dimensions END);
-    IF d <> old.dimensions THEN
-        RAISE EXCEPTION 'foh: the embedding has % dimensions now, index % was made for %', d, quote_literal(name), old.dimensions
-            USING ERRCODE = 'datatype_mismatch', HINT = 'Create a new index for the new embedding, then drop this one.';
-    END IF;
+    PERFORM foh._check_columns(old, new);
     PERFORM foh._check_ownership(new.source);
     PERFORM foh._check_ownership(new.labels_from);
-    PERFORM foh._replace_index(old, new);
+    -- The table changed hands: the functions of its former owner go, and triggers hold on to two of them.
+    IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
+        PERFORM foh._remove_triggers(old, t.oid) FROM pg_class t WHERE t.oid IN (old.source, old.labels_from);
+    END IF;
+    PERFORM foh._claim(new.source);
+    new := foh._replace_index(new);
+    PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
     RETURN name;
 END

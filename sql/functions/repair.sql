@@ -8,7 +8,6 @@ DECLARE
     i foh.index := foh._index(name);
     p record;
 BEGIN
-    PERFORM foh._check_ownership(t.oid) FROM pg_class t WHERE t.oid = i.source;
     SELECT t.problem, t.detail INTO p FROM foh._check_tables(i) t LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'foh: index % cannot be repaired: % (%)', quote_literal(name), p.problem, p.detail

@@ -1,12 +1,16 @@
 -- Compares source, stream and lists in one snapshot. One row of output per violation. Every row is read and its geometry bits
 -- are made again, and the learned codes of some thousand rows. part, parts: only the keys of one part of several.
-CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1)
+CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, caller text DEFAULT foh._identity())
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $body$
+#variable_conflict use_column
+BEGIN
+PERFORM foh._guard({name}, caller);
+RETURN QUERY
 WITH marker AS (
     -- exact: the lists are not asked before the first build, nor while the source has to be read again.
     SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated,
@@ -101,5 +105,6 @@ SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bi
 FROM flips f HAVING sum(f.bits) > (2 * {max_stale} + 0.002) * sum(f.n * {bits}) + 2 * {bits}
 UNION ALL
 SELECT 2, 'the codes of a list are far from those of the hash functions', NULL, f.center, format('%s %% of the bits', round(100 * f.bits::numeric / (f.n * {bits}), 2))
-FROM flips f WHERE f.bits > 0.25 * f.n * {bits} AND f.bits > 8 * {max_stale} * f.n * {bits} + {bits} / 4
+FROM flips f WHERE f.bits > 0.25 * f.n * {bits} AND f.bits > 8 * {max_stale} * f.n * {bits} + {bits} / 4;
+END
 $body$;

@@ -1,12 +1,16 @@
 -- Compares source, stream and lists in one snapshot and queues the keys in which they differ. Keys only, without bits
 -- or tombstones: whoever reads such an entry looks at the row as it is then, so that a writer who commits meanwhile,
 -- with a lower sequence number, is not undone.
-CREATE OR REPLACE FUNCTION {repair}() RETURNS TABLE (missing bigint, gone bigint, changed bigint)
-LANGUAGE sql SECURITY DEFINER
+CREATE OR REPLACE FUNCTION {repair}(caller text DEFAULT foh._identity()) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $body$
+#variable_conflict use_column
+BEGIN
+PERFORM foh._guard({name}, caller);
+RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't'
 ), newest AS MATERIALIZED (
@@ -41,5 +45,6 @@ WITH marker AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
 )
 SELECT count(*) FILTER (WHERE d.kind = 'missing'), count(*) FILTER (WHERE d.kind = 'gone'), count(*) FILTER (WHERE d.kind = 'changed')
-FROM difference d
+FROM difference d;
+END
 $body$;

@@ -1,5 +1,5 @@
 -- One row per index: what it is, what it holds, and what waits for the updater.
-CREATE OR REPLACE VIEW foh.index_stat AS
+CREATE OR REPLACE VIEW foh.index_stat WITH (security_invoker = true) AS
 SELECT i.name,
        i.source_name AS source,
        CASE WHEN t.problem IS NOT NULL THEN t.problem ELSE i.status END AS status,

@@ -32,6 +32,7 @@ def database(server: Server, shared: list[Database]) -> Iterator[Database]:
             superuser.execute("SELECT foh.drop_index(name) FROM foh.index")
             superuser.execute("DROP OWNED BY app_owner, app_writer, app_reader CASCADE")
             superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+            superuser.execute("SELECT foh.grant(owner => 'app_owner')")
     except psycopg.Error:
         # A test may leave behind what only a new database is without.
         shared.remove(database)

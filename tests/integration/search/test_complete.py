@@ -12,8 +12,7 @@ from tests.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
 READ = """
-GRANT USAGE ON SCHEMA foh TO app_reader;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA foh TO app_reader;
+SELECT foh.grant('items', reader => 'app_reader');
 GRANT SELECT ON public.item TO app_reader;
 """
 POLICY = """

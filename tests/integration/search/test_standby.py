@@ -7,7 +7,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg.database.connection import connect
@@ -26,7 +25,7 @@ def primary(private_server: Server) -> psycopg.Connection:
     database.connect(None).execute("GRANT CREATE ON SCHEMA public TO app_owner")
     with connect(database.dsn("installer")) as installer:
         migrate(installer)
-    private_server.execute(sql.SQL("GRANT foh_owner TO app_owner"))
+    database.connect(None).execute("SELECT foh.grant(owner => 'app_owner')")
     return database.connect("app_owner")
 
 

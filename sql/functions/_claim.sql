@@ -1,0 +1,7 @@
+-- Says who asks, for the function of foh's owner that is called next: see foh.claim.
+CREATE OR REPLACE FUNCTION foh._claim(source oid) RETURNS void
+LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    INSERT INTO foh.claim (source) VALUES (source)
+$function$;

@@ -1,0 +1,15 @@
+-- Called first by every function that reads the table of an index: an error unless it runs as its owner and in no other way.
+-- The owner of the table owns that function, and could ALTER it to run as whoever calls it, a superuser perhaps, with what the
+-- owner attached to the table.
+CREATE OR REPLACE FUNCTION foh._guard(index text, identity text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF current_user IS DISTINCT FROM foh._acting_role(index) OR identity <> foh._identity() THEN
+        RAISE EXCEPTION 'foh: a function of index % was altered: it runs as %, not as its owner %', quote_literal(index),
+            quote_ident(current_user), quote_ident(foh._acting_role(index))
+            USING ERRCODE = 'insufficient_privilege', HINT = format('SELECT foh.refresh(%L) puts its functions right.', index);
+    END IF;
+END
+$function$;

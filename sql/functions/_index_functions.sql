@@ -1,0 +1,15 @@
+-- The functions of an index that a role of that kind calls: all that its owner has, those through which an updater reads the
+-- table, and those of the table's owner that foh's owner calls.
+CREATE OR REPLACE FUNCTION foh._index_functions(i foh.index, kind text) RETURNS regprocedure[]
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT coalesce(array_agg(p.oid::regprocedure ORDER BY p.proname), '{}') FROM pg_proc p
+    WHERE p.pronamespace = 'foh'::regnamespace
+      AND p.proname IN (SELECT (i.name || '_' || s)::name FROM unnest(CASE kind
+              WHEN 'owner' THEN foh._suffixes()
+              WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'describe']
+              WHEN 'ours' THEN ARRAY['hamming', 'unchanged']
+              ELSE ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions', 'thresholds', 'near', 'exact', 'hamming', 'check_code']
+          END) s)
+$function$;

@@ -1,0 +1,17 @@
+-- Functions of an index that belong to a role which nobody here may act for (a former owner of the table) are dropped, as the
+-- owner of the schema may, and made again. All but those of triggers, which hold on to them.
+CREATE OR REPLACE FUNCTION foh._take_back(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    f record;
+BEGIN
+    FOR f IN SELECT p.oid::regprocedure AS signature FROM pg_proc p
+             WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name))
+               AND NOT pg_has_role(current_user, p.proowner, 'USAGE')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', f.signature);
+    END LOOP;
+END
+$function$;

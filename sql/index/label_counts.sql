@@ -1,0 +1,16 @@
+-- The most frequent labels in a sample of the pages of the source, of about that many percent.
+CREATE OR REPLACE FUNCTION {label_counts}(percent float8, top int, caller text DEFAULT foh._identity()) RETURNS TABLE (name text, rows bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $body$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._guard({name}, caller);
+    RETURN QUERY
+        SELECT l.name, count(*)
+        FROM (SELECT {labels_of} AS labels FROM {source} s TABLESAMPLE SYSTEM (percent)) r
+        CROSS JOIN LATERAL (SELECT DISTINCT u.name FROM unnest(r.labels) AS u (name) WHERE u.name IS NOT NULL) l
+        GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT top;
+END
+$body$;

@@ -1,0 +1,36 @@
+-- Rows of the source for an updater, which may not read it itself: those of some keys; or, in the order of the key, a page
+-- after a key, a sample, or a part of the rows that never train. x is null where the embedding cannot be used; only
+-- a page has such rows. The first and the second 32 bits of a digest of the key are independent: one says what is held out,
+-- the other what is sampled.
+CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
+                                  sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296, caller text DEFAULT foh._identity())
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Rows that a policy hides are an error: an updater would drop them from the index.
+SET row_security = off
+SET plan_cache_mode = force_custom_plan
+SET work_mem = '64MB'
+AS $body$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._guard({name}, caller);
+    IF keys IS NOT NULL THEN
+        RETURN QUERY SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source} s
+                                      WHERE s.{key} = ANY ($1{key_collate}) OFFSET 0) v WHERE v.x IS NOT NULL;
+    ELSIF wanted IS NOT NULL AND after IS NULL THEN
+        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT wanted;
+    ELSIF wanted IS NOT NULL THEN
+        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL AND s.{key} > $2{key_collate} ORDER BY s.{key} LIMIT wanted;
+    ELSE
+        RETURN QUERY SELECT v.key, v.x, v.labels
+                     FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels
+                           FROM {source} s CROSS JOIN LATERAL (SELECT {key_digest} AS digest OFFSET 0) d
+                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                     WHERE v.x IS NOT NULL ORDER BY v.key;
+    END IF;
+END
+$body$;

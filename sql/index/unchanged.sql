@@ -1,0 +1,17 @@
+-- How many rows of the source have an embedding; null where the source no longer looks as the index recorded it. Without
+-- counting: 0 in place of the number.
+CREATE OR REPLACE FUNCTION {unchanged}(counted boolean DEFAULT false, caller text DEFAULT foh._identity()) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = on
+AS $body$
+BEGIN
+    PERFORM foh._guard({name}, caller);
+    IF {intact}((SELECT i.source FROM foh.index i WHERE i.id = {id})) IS NOT TRUE THEN
+        RETURN NULL;
+    ELSIF counted THEN
+        RETURN (SELECT count(*) FROM {source} s WHERE s.{embedding} IS NOT NULL);
+    END IF;
+    RETURN 0;
+END
+$body$;

@@ -1,0 +1,16 @@
+-- What revision 0003 adds to tables of an earlier installation, and the functions that it replaces with others.
+DO $foh$
+BEGIN
+    ALTER TABLE foh.index ADD COLUMN IF NOT EXISTS stream regclass;
+    UPDATE foh.index SET stream = format('foh.%I', name || '_stream')::regclass WHERE stream IS NULL;
+    CREATE TABLE IF NOT EXISTS foh.claim (
+        source      oid NOT NULL,
+        role        name NOT NULL DEFAULT current_user,
+        transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
+    );
+    DROP VIEW IF EXISTS foh.index_stat;
+    DROP FUNCTION IF EXISTS foh._allow_reading(regclass, name[]), foh._forbid_reading(foh.index, regclass), foh._grant_ownership(name, boolean),
+        foh._reader_functions(foh.index), foh._set_status(int, text), foh._create_objects(foh.index, name), foh._drop_objects(foh.index),
+        foh._replace_index(foh.index, foh.index);
+END
+$foh$;
