@@ -87,11 +87,12 @@ class AsyncIndex:
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
         client
-            Encode the query here, with thresholds and hash functions read once for each version of the
-            index, and send its bits; the vector too, unless `shortlist` is 0.
+            With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
+            version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
+            vector is then sent and searched by, as without `client`.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
-        if client:
+        if client and shortlist == 0:
             return await self._search_encoded(query, options)
         return [Match(*row) for row in await self._fetch(calls.search(self.name, query, options))]
 
@@ -203,7 +204,7 @@ class AsyncIndex:
     async def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
         for attempt in range(2):
             functions = self._functions or await self.hash_functions()
-            call = calls.search_encoded(self.name, query, functions.encode(query), functions.version, options)
+            call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
                 async with connection(self._source) as link, link.transaction():

@@ -89,19 +89,12 @@ def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
     return Call(statement, arguments)
 
 
-def search_encoded(index: str, query: npt.ArrayLike, code: Code, version: int, options: Search) -> Call:
-    """Search with a code made in the client; the vector is sent only where a shortlist is ranked with it."""
-    arguments = {"code": code, **options.arguments()}
-    if options.shortlist == 0:
-        del arguments["shortlist"]
-        arguments["version"] = version
-        statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search_code"), named(arguments))
-        return Call(statement, arguments)
-    arguments["query"] = QueryVector(query)
-    statement = sql.SQL("SELECT r.* FROM {}(%(code)s, %(version)s) CROSS JOIN LATERAL {}({}) r").format(
-        function(index, "check_code"), function(index, "search"), named(arguments)
-    )
-    return Call(statement, {**arguments, "version": version})
+def search_code(index: str, code: Code, version: int, options: Search) -> Call:
+    """Search with bits made in the client, without a shortlist; refused where the version is another."""
+    arguments = {"code": code, "version": version, **options.arguments()}
+    arguments.pop("shortlist", None)
+    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search_code"), named(arguments))
+    return Call(statement, arguments)
 
 
 def search_many(index: str, about: Description, queries: npt.ArrayLike, options: Search) -> Call:

@@ -90,11 +90,12 @@ class Index:
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
         client
-            Encode the query here, with thresholds and hash functions read once for each version of the
-            index, and send its bits; the vector too, unless `shortlist` is 0.
+            With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
+            version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
+            vector is then sent and searched by, as without `client`.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
-        if client:
+        if client and shortlist == 0:
             return self._search_encoded(query, options)
         return [Match(*row) for row in self._fetch(calls.search(self.name, query, options))]
 
@@ -206,7 +207,7 @@ class Index:
     def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
         for attempt in range(2):
             functions = self._functions or self.hash_functions()
-            call = calls.search_encoded(self.name, query, functions.encode(query), functions.version, options)
+            call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
                 with connection(self._source) as link, link.transaction():

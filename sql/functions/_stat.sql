@@ -13,7 +13,7 @@ BEGIN
         SELECT c.rows, c.centers, c.stale, s.stream, s.deferred, s.waiting_since
         FROM (SELECT ' || rows_of || $$ AS rows, count(*) AS centers,
                      coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
-             (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND code IS NULL) AS deferred, min(written_at) AS waiting_since
+             (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND geometry IS NULL) AS deferred, min(written_at) AS waiting_since
               FROM {stream}) s $$, foh._names(i));
 END
 $function$;

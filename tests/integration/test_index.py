@@ -128,7 +128,7 @@ class TestSearch:
         with pytest.raises(InputError, match="there is no filter"):
             index.search(QUERY, params={"a": 1})
         with pytest.raises(InputError, match="8 dimensions, the query has 3"):
-            index.search([1, 2, 3], client=True)
+            index.search([1, 2, 3], client=True, shortlist=0)
 
 
 class TestClientEncoding:
@@ -178,25 +178,28 @@ class TestClientEncoding:
         assert index.search_like(1, 3) == like
 
     def test_follows_a_new_version(self, index: Index, shop: Shop, database: Database) -> None:
-        index.search(QUERY, client=True)
+        index.search(QUERY, client=True, shortlist=0)
         stale = index._functions
+        assert stale.version == 2
         replace_hash_functions(shop, database)
         for shortlist in (0, 20):
             index._functions = stale
             assert index.search(QUERY, 3, shortlist=shortlist, client=True, probes=100) == index.search(
                 QUERY, 3, shortlist=shortlist, probes=100
             )
-            assert index._functions.version == 3
+            # With a shortlist nothing is encoded here.
+            assert index._functions.version == (3 if shortlist == 0 else 2)
 
     def test_inside_a_transaction_of_the_callers(self, shop: Shop, database: Database) -> None:
         with psycopg.connect(database.dsn()) as connection:
             index = Index.open(connection, "items")
-            index.search(QUERY, client=True)
+            index.search(QUERY, client=True, shortlist=0)
             connection.execute("INSERT INTO item (id, embedding) VALUES (900, %s)", [text(QUERY)])
             connection.commit()
             replace_hash_functions(shop, database)
             connection.execute("SET LOCAL application_name = 'still the same transaction'")
-            assert index.search(QUERY, 1, client=True)[0].key == 900
+            assert index.search(QUERY, 1, client=True, shortlist=0)[0].key == 900
+            assert index._functions.version == 3
             assert connection.execute("SHOW application_name").fetchone() == ("still the same transaction",)
 
 
@@ -321,6 +324,8 @@ class TestLife:
         theirs = Index.open(database.connect("app_reader"), "items")
         for client in (False, True):
             assert theirs.search(QUERY, client=client) == index.search(QUERY)
+            by_bits = {"client": client, "shortlist": 0, "probes": 100}
+            assert theirs.search(QUERY, **by_bits) == index.search(QUERY, **by_bits)
         assert theirs.search_many(BASE[:3], 2) == index.search_many(BASE[:3], 2)
         assert theirs.search_like(7) == index.search_like(7)
         assert theirs.explain(QUERY) == index.explain(QUERY)
@@ -337,6 +342,8 @@ def test_a_pool(shop: Shop, database: Database) -> None:
         index = Index.open(pool, "items")
         assert index.search(QUERY) == expected(shop, QUERY)
         assert index.search(QUERY, client=True) == expected(shop, QUERY)
+        by_bits = {"shortlist": 0, "probes": 100}
+        assert index.search(QUERY, client=True, **by_bits) == expected(shop, QUERY, **by_bits)
         index.alter(probes=1)
     assert Index.open(shop.connection, "items").status()["options"]["probes"] == 1
 
@@ -357,9 +364,13 @@ async def everything(index: AsyncIndex, shop: Shop, database: Database) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="labels is 2, it must be between 0"):
         await index.search(QUERY, labels=2)
     assert await index.search(QUERY, client=True) == plain.search(QUERY)
+    by_bits = {"shortlist": 0, "probes": 100}
+    assert await index.search(QUERY, client=True, **by_bits) == plain.search(QUERY, **by_bits)
     stale = index._functions
     replace_hash_functions(shop, database)
-    index._functions = stale
+    assert index._functions is stale
+    assert await index.search(QUERY, client=True, **by_bits) == plain.search(QUERY, **by_bits)
+    assert index._functions.version == 3
     assert await index.search(QUERY, client=True) == plain.search(QUERY)
     assert await index.check() == []
     await index.alter(probes=3)
