@@ -16,6 +16,7 @@ from psycopg.rows import tuple_row
 
 from foh_pg.database.connection import connect
 from foh_pg.database.copy import Column, copy_in, copy_out
+from foh_pg.database.migrations import refuse_foreign
 from foh_pg.errors import BusyError, InputError, SessionError
 
 # The first half of the key of the advisory lock, as in foh._lock.
@@ -68,6 +69,7 @@ class Session:
         (self.pid,) = self.one("SELECT pg_catalog.pg_backend_pid()")
         self._refuse_standby()
         self._refuse_pooler()
+        refuse_foreign(connection)
 
     # -- statements ----------------------------------------------------------------------------------------
 
