@@ -77,7 +77,14 @@ def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
 
 
 def refuse_foreign(connection: psycopg.Connection[Any] | sa.Connection) -> None:
-    """Refuse a schema `foh` that is not ours, or whose owner a superuser must not trust; read nothing of it."""
+    """Refuse a schema `foh` that is not ours or whose owner a superuser must not trust; read none of it."""
+    if isinstance(connection, sa.Connection) and _is_autocommit(connection):
+        # One statement is a transaction, at whose end the search_path is what it was.
+        with _readable_errors():
+            connection.exec_driver_sql(
+                resources.sql("install/trust.sql"), execution_options={"no_parameters": True}
+            )
+        return
     session = _session(connection)
     with _readable_errors(), session.transaction(), _trusted(session):
         pass
@@ -135,8 +142,7 @@ class _SQLAlchemy:
     def __init__(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "postgresql":
             raise InputError(f"foh_pg works on PostgreSQL, this connection is to {connection.dialect.name}")
-        # SQLAlchemy asks the server for the level, and the server knows of no such level.
-        if getattr(connection.connection.dbapi_connection, "autocommit", False):
+        if _is_autocommit(connection):
             raise InputError(
                 "a migration is one transaction, and this connection has isolation level AUTOCOMMIT: "
                 "pass one without it"
@@ -154,6 +160,11 @@ class _SQLAlchemy:
 
     def column(self, query: str) -> list[Any]:
         return list(self.connection.exec_driver_sql(query).scalars())
+
+
+def _is_autocommit(connection: sa.Connection) -> bool:
+    # SQLAlchemy asks the server for the level, and the server knows of no such level.
+    return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
 
 
 def _session(connection: psycopg.Connection[Any] | sa.Connection) -> _Session:
@@ -187,7 +198,7 @@ def _readable_errors() -> Iterator[None]:
 
 @contextmanager
 def _trusted(session: _Session) -> Iterator[bool]:
-    """Whether schema `foh` is there and ours: what is not ours is refused. Inside, the search_path is pinned."""
+    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
     session.run(resources.sql("install/trust.sql"))
     [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
     yield installed == "yes"

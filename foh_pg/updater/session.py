@@ -22,6 +22,8 @@ from foh_pg.errors import BusyError, InputError, SessionError
 # The first half of the key of the advisory lock, as in foh._lock.
 LOCK = 1179602992
 
+PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
+
 # For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
 # show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
 SETTINGS = """
@@ -84,11 +86,15 @@ class Session:
 
     def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
         """Run one statement; return how many rows it touched."""
-        with self.connection.cursor(row_factory=tuple_row) as cursor:
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
             return cursor.execute(self.compose(text, parameters), parameters or None).rowcount
 
+    def vacuum(self, text: LiteralString) -> None:
+        """Run a VACUUM, which allows no transaction around it and, with qualified names, needs none."""
+        self.connection.execute(self.compose(text, None))
+
     def rows(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        with self.connection.cursor(row_factory=tuple_row) as cursor:
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
             return cursor.execute(self.compose(text, parameters), parameters or None).fetchall()
 
     def one(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
@@ -98,16 +104,18 @@ class Session:
     def copy_out(
         self, text: LiteralString, columns: Sequence[Column], parameters: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        return copy_out(
-            self.connection, self.compose(text, parameters), columns, parameters=parameters or None
-        )
+        with self._pinned():
+            yield from copy_out(
+                self.connection, self.compose(text, parameters), columns, parameters=parameters or None
+            )
 
     def copy_in(
         self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]
     ) -> int:
         """Append rows to a table of the index, given by its suffix, or to one of foh, given as foh.name."""
         target = sql.Identifier(*table.split(".")) if "." in table else sql.SQL(self.names[table])
-        return copy_in(self.connection, target, names, columns, values)
+        with self._pinned():
+            return copy_in(self.connection, target, names, columns, values)
 
     # -- transactions --------------------------------------------------------------------------------------
 
@@ -126,9 +134,20 @@ class Session:
     @contextmanager
     def _transaction(self, mode: LiteralString) -> Iterator[None]:
         with self.connection.transaction():
-            self.execute(mode)
+            self.connection.execute(mode)
+            self.connection.execute(PINNED)
             self.execute(SETTINGS)
             self.check()
+            yield
+
+    @contextmanager
+    def _pinned(self) -> Iterator[None]:
+        """A statement outside of our transactions has one of its own: the session's path may be any."""
+        if self.connection.info.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        with self.connection.transaction():
+            self.connection.execute(PINNED)
             yield
 
     # -- the lock ------------------------------------------------------------------------------------------

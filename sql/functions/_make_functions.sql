@@ -1,10 +1,10 @@
--- Makes the functions of an index: with the rights of a superuser who asks for it, else with those of foh's owner.
+-- Makes the functions of an index: with the rights of who asks where they suffice (a superuser's do), else with those of foh's owner.
 CREATE OR REPLACE FUNCTION foh._make_functions(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    IF (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
+    IF foh._has_both_rights(foh._source_owner(i)) THEN
         PERFORM foh._define_functions(i);
     ELSE
         PERFORM foh._claim(i.source);

@@ -3,9 +3,10 @@
 -- the migration nothing depends on the session's search_path either.
 DO $foh$
 DECLARE
-    schema record;
-    problem text;
-    foreign_object text;
+    -- Until the path is pinned a name may stand for somebody else's type.
+    schema pg_catalog.record;
+    problem pg_catalog.text;
+    foreign_object pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('foh.caller_search_path', pg_catalog.current_setting('search_path'), true);
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
