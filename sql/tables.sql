@@ -119,6 +119,14 @@ CREATE TABLE foh.template (
     body text NOT NULL
 );
 
+-- The updater at work on an index: see foh._lock. A row for each index, which only who may update it can lock or change.
+CREATE TABLE foh.updating (
+    index int PRIMARY KEY,
+    pid   int,
+    key   bigint,
+    role  name
+);
+
 -- Who asks for something that is done with the rights of foh's owner. A role may write the column source only, so the
 -- others say who it is and when: what a function is told as an argument, anybody could say.
 CREATE TABLE foh.claim (

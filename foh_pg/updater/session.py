@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,6 @@ from foh_pg.database.copy import Column, copy_in, copy_out
 from foh_pg.database.migrations import refuse_foreign
 from foh_pg.errors import BusyError, InputError, SessionError
 
-# The first half of the key of the advisory lock, as in foh._lock.
-LOCK = 1179602992
-
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 # For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
@@ -38,13 +36,13 @@ PATIENCE = """
 SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'
 """
 
-HOLDS = """
-SELECT pg_catalog.pg_backend_pid(), EXISTS (
-    SELECT FROM pg_catalog.pg_locks l
-    WHERE l.locktype = 'advisory' AND l.granted AND l.pid = pg_catalog.pg_backend_pid() AND l.objsubid = 2
-      AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d
-                        WHERE d.datname = pg_catalog.current_database())
-      AND l.classid = {lock}::oid AND l.objid = %(index)s::bigint::oid)
+# Before there is a lock, and without schema foh, only the process is asked for.
+PID = "SELECT pg_catalog.pg_backend_pid()"
+HOLDS = "SELECT pg_catalog.pg_backend_pid(), foh._holder(%(index)s) = pg_catalog.pg_backend_pid()"
+
+TAKE = """
+UPDATE foh.updating SET pid = pg_catalog.pg_backend_pid(), key = %(key)s, role = session_user
+WHERE index = %(index)s
 """
 
 
@@ -67,8 +65,9 @@ class Session:
         self.connection = connection
         self.names: dict[str, str] = {}
         self.locked: int | None = None
+        self._key = 0
         connection.autocommit = True
-        (self.pid,) = self.one("SELECT pg_catalog.pg_backend_pid()")
+        (self.pid,) = self.one(PID)
         self._refuse_standby()
         self._refuse_pooler()
         refuse_foreign(connection)
@@ -82,7 +81,7 @@ class Session:
             name: sql.SQL(value.replace("%", "%%") if parameters else value)
             for name, value in self.names.items()
         }
-        return sql.SQL(text).format(lock=sql.Literal(LOCK), **names)
+        return sql.SQL(text).format(**names)
 
     def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
         """Run one statement; return how many rows it touched."""
@@ -153,22 +152,31 @@ class Session:
     # -- the lock ------------------------------------------------------------------------------------------
 
     def lock(self, index: int, name: str) -> None:
-        """Take the lock of an index until `unlock` or the end of the connection; never wait for it."""
-        (taken,) = self.one("SELECT pg_catalog.pg_try_advisory_lock({lock}, %(index)s)", {"index": index})
-        if not taken:
-            raise BusyError(
-                f"index {name!r} is being worked on by another updater: try again when it is done"
-            )
+        """Take the lock of an index until `unlock` or the end of the connection; never wait for it.
+
+        Any role can take an advisory lock whose key it knows. So the key is a random one, and what counts is
+        the row of foh.updating that names it together with this process, see foh._holder.
+        """
+        with self.write():
+            try:
+                self.execute("SELECT foh._lock(%(index)s)", {"index": index})
+            except psycopg.errors.LockNotAvailable as error:
+                raise BusyError(
+                    f"index {name!r} is being worked on by another updater: try again when it is done"
+                ) from error
+            self._key = secrets.randbits(63)
+            self.execute("SELECT pg_catalog.pg_advisory_lock(%(key)s)", {"key": self._key})
+            self.execute(TAKE, {"index": index, "key": self._key})
         self.locked = index
 
     def unlock(self) -> None:
-        if self.locked is not None and not self.connection.closed:
-            self.execute("SELECT pg_catalog.pg_advisory_unlock({lock}, %(index)s)", {"index": self.locked})
-        self.locked = None
+        if self._key and not self.connection.closed:
+            self.execute("SELECT pg_catalog.pg_advisory_unlock(%(key)s)", {"key": self._key})
+        self.locked, self._key = None, 0
 
     def check(self) -> None:
         """Refuse to go on where the server's side of this connection is not the one that began."""
-        pid, held = self.one(HOLDS, {"index": self.locked or 0})
+        pid, held = (*self.one(PID), None) if self.locked is None else self.one(HOLDS, {"index": self.locked})
         if pid != self.pid:
             raise SessionError(
                 f"this connection moved from server process {self.pid} to {pid}: it goes through a proxy "

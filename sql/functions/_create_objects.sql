@@ -25,6 +25,7 @@ BEGIN
             i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.learner, i.options,
             i.row_triggers, foh._has_several(i), 'building')
     RETURNING * INTO i;
+    INSERT INTO foh.updating (index) VALUES (i.id);
     names := foh._names(i);
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'tables'), names);
     -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.

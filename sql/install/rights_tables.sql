@@ -8,6 +8,13 @@ BEGIN
         role        name NOT NULL DEFAULT current_user,
         transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
     );
+    CREATE TABLE IF NOT EXISTS foh.updating (
+        index int PRIMARY KEY,
+        pid   int,
+        key   bigint,
+        role  name
+    );
+    INSERT INTO foh.updating (index) SELECT i.id FROM foh.index i ON CONFLICT DO NOTHING;
     DROP VIEW IF EXISTS foh.index_stat;
     DROP FUNCTION IF EXISTS foh._allow_reading(regclass, name[]), foh._forbid_reading(foh.index, regclass), foh._grant_ownership(name, boolean),
         foh._reader_functions(foh.index), foh._set_status(int, text), foh._create_objects(foh.index, name), foh._drop_objects(foh.index),
