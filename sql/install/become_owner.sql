@@ -81,12 +81,11 @@ BEGIN
 
     SELECT n.nspname INTO vector_schema
     FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector';
-    IF vector_schema IS NOT NULL AND NOT has_schema_privilege(owner, vector_schema, 'USAGE') THEN
-        BEGIN
+    -- Granted even where PUBLIC may use the schema: that right is often taken back later.
+    IF vector_schema IS NOT NULL THEN
+        IF has_schema_privilege(vector_schema, 'USAGE WITH GRANT OPTION') THEN
             EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', vector_schema, owner);
-        EXCEPTION
-            WHEN insufficient_privilege THEN NULL;
-        END;
+        END IF;
         IF NOT has_schema_privilege(owner, vector_schema, 'USAGE') THEN
             RAISE EXCEPTION 'role % may not use schema %, where pgvector is', quote_ident(owner),
                 quote_ident(vector_schema)
