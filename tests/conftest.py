@@ -9,12 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from foh_pg.embedded import EmbeddedServer, installation
-from tests.postgres import SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
+from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
 
 SERVERS = pytest.StashKey[Servers]()
 
@@ -122,6 +124,27 @@ def connection(database: Database) -> psycopg.Connection[Any]:
 def superuser(database: Database) -> psycopg.Connection[Any]:
     """For what only a superuser may do. A test that can do without proves more."""
     return database.connect(None)
+
+
+@pytest.fixture
+def new_role(database: Database) -> Iterator[Callable[[], str]]:
+    """Roles of this test's own: what owners are lent to belongs to the cluster, and other tests run in it."""
+    made: list[str] = []
+    superuser = database.connect(None)
+
+    def make() -> str:
+        made.append(f"foh_test_{uuid4().hex[:8]}")
+        superuser.execute(
+            sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
+                sql.Identifier(made[-1]), sql.Literal(PASSWORD)
+            )
+        )
+        return made[-1]
+
+    yield make
+    for role in made:
+        superuser.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(sql.Identifier(role)))
+        superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 @pytest.fixture

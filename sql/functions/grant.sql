@@ -6,6 +6,8 @@ CREATE OR REPLACE FUNCTION foh.grant(name text DEFAULT NULL, reader name DEFAULT
 RETURNS TABLE (role name, kind text, index text, may text, exposes text, missing text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
+-- Policies show each role its rows of foh; switched off in a session, they would be errors.
+SET row_security = on
 AS $function$
 #variable_conflict use_column
 DECLARE

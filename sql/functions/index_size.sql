@@ -2,6 +2,8 @@
 CREATE OR REPLACE FUNCTION foh.index_size(name text) RETURNS TABLE (part text, bytes bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
+-- Policies show each role its rows of foh; switched off in a session, they would be errors.
+SET row_security = on
 AS $function$
     SELECT s.suffix, pg_total_relation_size(c.oid)
     FROM foh._index(name) i CROSS JOIN unnest(foh._suffixes()) WITH ORDINALITY AS s (suffix, at)

@@ -3,6 +3,8 @@
 CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
+-- Policies show each role its rows of foh; switched off in a session, they would be errors.
+SET row_security = on
 SET lock_timeout = '10s'
 AS $function$
 DECLARE

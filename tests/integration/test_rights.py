@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from foh_pg.errors import FohError
+from foh_pg.updater import rebuild, update
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import PASSWORD, Database
+from tests.postgres import Database, Server
 
 QUERY = vectors(1, seed=5)[0]
 TABLES = ("projection", "center", "list", "item", "stream")
@@ -22,27 +23,6 @@ def shop(database: Database) -> Shop:
     shop.fill(range(100), vectors(100))
     shop.install(centers=5)
     return shop
-
-
-@pytest.fixture
-def new_role(database: Database) -> Iterator[Callable[[], str]]:
-    """Roles of this test's own: membership belongs to the cluster, and other tests run in it."""
-    made: list[str] = []
-    superuser = database.connect(None)
-
-    def make() -> str:
-        made.append(f"foh_test_{uuid4().hex[:8]}")
-        superuser.execute(
-            sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
-                sql.Identifier(made[-1]), sql.Literal(PASSWORD)
-            )
-        )
-        return made[-1]
-
-    yield make
-    for role in made:
-        superuser.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(sql.Identifier(role)))
-        superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 def grant(connection: psycopg.Connection, name: str | None = "items", **roles) -> list[tuple]:
@@ -106,9 +86,10 @@ class TestReaders:
                AND has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1"""
         ).fetchall()
         assert {name for (name,) in allowed} == {
-            "_refuse_changed", "_refuse_search", "search",
+            "_identity", "_refuse_changed", "_refuse_search", "search",
             "items_search", "items_search_code", "items_candidates", "items_encode", "items_explain",
-            "items_near", "items_exact", "items_hamming", "items_check_code", "items_hash_functions", "items_describe",
+            "items_near", "items_exact", "items_hamming", "items_check_code", "items_hash_functions", "items_thresholds",
+            "items_describe",
         }  # fmt: skip
         tables = reader.execute(
             """SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relkind IN ('r', 'v')
@@ -136,7 +117,7 @@ class TestReaders:
         shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO emb")
         shop.run("SELECT foh.refresh('items')")
         assert len(reader.search(QUERY)) == 10
-        shop.run("SELECT foh.alter_index('items', %s)", ['{"probes": 2, "blend": 2}'])
+        shop.run("SELECT foh.alter_index('items', %s)", ['{"probes": 2, "dial": 0.2}'])
         assert len(reader.search(QUERY)) == 10
 
         grant(shop.connection, "items", reader="app_reader", revoke=True)
@@ -159,7 +140,9 @@ class TestReaders:
         [row] = grant(shop.connection, reader="app_reader")
         reader = shop.seen_by(database.connect("app_reader"))
         assert set(reader.found(QUERY, 100)) == set(range(5))
-        keys = reader.run("SELECT keys FROM {near}(%s, NULL, 100, 100)", [text(QUERY)]).fetchone()[0]
+        keys = reader.run(
+            "SELECT keys FROM {near}(%s, NULL, 100, 100, 0, 0, false)", [text(QUERY)]
+        ).fetchone()[0]
         assert set(keys) == set(range(100))
         assert "_near" in row[4]
 
@@ -182,77 +165,221 @@ def test_writers_need_nothing(shop: Shop, database: Database) -> None:
     assert grant(shop.connection, writer="app_reader")[0][5] == "INSERT, UPDATE or DELETE ON public.item"
 
 
-def test_updaters_and_owners(shop: Shop, database: Database, new_role: Callable[[], str]) -> None:
-    updater, owner = new_role(), new_role()
-    installer = database.connect("installer")
-    rows = grant(installer, None, updater=updater, owner=owner)
-    assert [row[:3] for row in rows] == [(updater, "updater", None), (owner, "owner", None)]
-    assert all("of every index" in row[4] for row in rows)
-    helper = shop.seen_by(database.connect(updater))
-    assert helper.run("SELECT count(*) FROM {list}").fetchone() == (5,)
-    helper.install(centers=3)
-    assert shop.explain(QUERY)["centers"] == "3"
+def refused(connection: psycopg.Connection, statement: str) -> None:
+    """Not allowed, or not there for this role: the same."""
+    with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject)):
+        connection.execute(statement)
 
-    database.connect(None).execute(
-        sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(sql.Identifier(owner))
-    )
-    theirs = Shop(database.connect(owner), index="theirs", source="public.theirs")
-    theirs.fill([1], [QUERY])
-    assert theirs.found(QUERY) == [1]
-    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="belongs to role app_owner"):
-        theirs.run("SELECT foh.drop_index('items')")
-    theirs.run("SELECT foh.drop_index('theirs')")
 
-    grant(installer, None, updater=updater, owner=owner, revoke=True)
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        helper.run("SELECT count(*) FROM {list}")
+# What nobody but foh's owner may do, whatever was granted.
+FORBIDDEN = (
+    "CREATE TABLE foh.mine (id int)",
+    "CREATE FUNCTION foh.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE OR REPLACE FUNCTION foh._owner() RETURNS name LANGUAGE sql AS $$ SELECT current_user $$",
+    "CREATE OR REPLACE FUNCTION foh.items_rows() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "ALTER TABLE foh.index DISABLE ROW LEVEL SECURITY",
+    "CREATE TRIGGER t AFTER INSERT ON foh.run EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE POLICY p ON foh.model USING (true)",
+    "INSERT INTO foh.template VALUES ('capture', 'x')",
+    "UPDATE foh.template SET body = ''",
+    "UPDATE foh.alembic_version SET version_num = '0001'",
+    "UPDATE foh.index SET source = 'pg_class'",
+    "UPDATE foh.index SET name = 'x'",
+    "UPDATE foh.index SET stream = 'foh.index'",
+    "INSERT INTO foh.index (name) VALUES ('x')",
+    "DELETE FROM foh.index",
+    "INSERT INTO foh.updating VALUES (99)",
+    "INSERT INTO foh.claim (source, role) VALUES (1, 'app_owner')",
+    "SELECT * FROM foh.claim",
+    "TRUNCATE foh.run",
+    "GRANT foh_owner TO CURRENT_USER",
+    "SET ROLE foh_owner",
+)
+
+
+class TestUpdaters:
+    @pytest.fixture
+    def updater(self, shop: Shop, database: Database) -> Iterator[psycopg.Connection]:
+        [row] = grant(shop.connection, updater="app_writer")
+        assert row[:3] == ("app_writer", "updater", "items")
+        assert "nothing of other indexes" in row[4]
+        yield database.connect("app_writer")
+        grant(shop.connection, updater="app_writer", revoke=True)
+
+    def test_update_without_reading_the_table_themselves(
+        self, shop: Shop, updater: psycopg.Connection, database: Database
+    ) -> None:
+        dsn = database.dsn("app_writer")
+        rebuild(dsn, "items")
+        shop.fill(range(200, 260), vectors(60, seed=3))
+        assert update(dsn, "items").rows == 60
+        assert updater.execute("SELECT * FROM foh.check('items')").fetchall() == []
+        assert updater.execute("SELECT * FROM foh.repair('items')").fetchone() == (0, 0, 0)
+        assert updater.execute("SELECT name FROM foh.index_stat").fetchall() == [("items",)]
+        assert len(shop.found(QUERY, 20)) == 20
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="table item"):
+            updater.execute("SELECT FROM public.item")
+
+    def test_nothing_else(self, shop: Shop, updater: psycopg.Connection, database: Database) -> None:
+        Shop(database.connect("app_owner"), index="others", source="public.other")
+        for statement in FORBIDDEN:
+            refused(updater, statement)
+        for call in (
+            "refresh('items')",
+            "alter_index('items', '{}')",
+            "drop_index('items')",
+            "grant('items', reader => 'app_reader')",
+            "create_index('more', 'public.item', 'embedding')",
+            "_drop_objects(1)",
+            "_functions_as_owner(1)",
+            "_replace_index(NULL)",
+            "_grant_as_owner(1, 'app_writer', 'reader', false)",
+        ):
+            refused(updater, f"SELECT foh.{call}")
+        # The other index is not there for it.
+        for table in ("index", "label", "model", "model_state", "run", "updating"):
+            column = "id" if table == "index" else "index"
+            others = "SELECT id FROM foh.index WHERE name = 'others'"
+            (number,) = shop.connection.execute(others).fetchone()
+            seen = f"SELECT count(*) FROM foh.{table} WHERE {column} = {number}"
+            assert updater.execute(seen).fetchone() == (0,), table
+        for table in TABLES:
+            refused(updater, f"SELECT FROM foh.others_{table}")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            updater.execute(f"INSERT INTO foh.label (index, label, name) VALUES ({number}, 1, 'x')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            updater.execute(f"INSERT INTO foh.run (index, kind) VALUES ({number}, 'update')")
+        assert updater.execute(f"UPDATE foh.index SET version = 9 WHERE id = {number}").rowcount == 0
+        refused(updater, "SELECT * FROM foh.others_rows(wanted => 1)")
+        refused(updater, "SELECT * FROM foh.check('others')")
+        with pytest.raises(FohError):
+            update(database.dsn("app_writer"), "others")
+
+    def test_go_with_revoke(self, shop: Shop, updater: psycopg.Connection, database: Database) -> None:
+        grant(shop.connection, updater="app_writer", revoke=True)
+        with pytest.raises(psycopg.Error):
+            update(database.dsn("app_writer"), "items")
+        left = """SELECT count(*) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace
+                  AND has_function_privilege(oid, 'EXECUTE')"""
+        assert updater.execute(left).fetchone() == (0,)
+        assert updater.execute("SELECT has_schema_privilege('foh', 'USAGE')").fetchone() == (False,)
+
+    def test_survive_refresh(self, shop: Shop, updater: psycopg.Connection, database: Database) -> None:
+        shop.run("SELECT foh.refresh('items')")
+        shop.run("SELECT foh.alter_index('items', %s)", ['{"probes": 2}'])
+        update(database.dsn("app_writer"), "items")
+
+
+class TestOwners:
+    @pytest.fixture
+    def owner(self, shop: Shop, database: Database, new_role: Callable[[], str]) -> psycopg.Connection:
+        role, superuser = new_role(), database.connect(None)
+        [row] = grant(superuser, None, owner=role)
+        assert row[:3] == (role, "owner", None)
+        superuser.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(sql.Identifier(role)))
+        return database.connect(role)
+
+    def test_all_of_their_own(self, owner: psycopg.Connection, database: Database) -> None:
+        theirs = Shop(owner, index="theirs", source="public.theirs")
+        theirs.fill(range(30), vectors(30))
+        assert theirs.found(vectors(30)[7], 1) == [7]
+        update(database.dsn(owner.info.user), "theirs")
+        assert owner.execute("SELECT name FROM foh.index_stat").fetchall() == [("theirs",)]
+        theirs.run("SELECT foh.refresh('theirs')")
+        theirs.run("SELECT foh.alter_index('theirs', %s)", ['{"probes": 2}'])
+        assert owner.execute("SELECT * FROM foh.check('theirs')").fetchall() == []
+        grant(owner, "theirs", reader="app_reader")
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="owns indexes: theirs"):
+            grant(database.connect(None), None, owner=owner.info.user, revoke=True)
+        theirs.run("SELECT foh.drop_index('theirs')")
+        grant(database.connect(None), None, owner=owner.info.user, revoke=True)
+        refused(owner, "SELECT FROM foh.index")
+
+    def test_nothing_of_others(self, shop: Shop, owner: psycopg.Connection, database: Database) -> None:
+        for statement in FORBIDDEN:
+            refused(owner, statement)
+        assert owner.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
+        number, source = shop.connection.execute("SELECT id, source::oid FROM foh.index").fetchone()
+        for call in (
+            "refresh('items')", "alter_index('items', '{}')", "drop_index('items')", "check('items')", "repair('items')",
+            "grant('items', reader => 'app_reader')", "create_index('more', 'public.item', 'embedding')",
+        ):  # fmt: skip
+            refused(owner, f"SELECT foh.{call}")
+        # The inner steps, which run as foh's owner, believe no argument.
+        for call in (
+            f"_drop_objects({number})",
+            f"_functions_as_owner({number})",
+            f"_grant_as_owner({number}, current_user, 'reader', false)",
+        ):
+            refused(owner, f"SELECT foh._claim({source}), foh.{call}")
+            refused(owner, f"SELECT foh.{call}")
+        for table in TABLES:
+            refused(owner, f"SELECT FROM foh.items_{table}")
+        for suffix in ("rows(wanted => 1)", "check()", "repair()", "unchanged(true)"):
+            refused(owner, f"SELECT foh.items_{suffix}")
+        # A claim of one transaction is of no use in another, nor that of another role.
+        shop.connection.execute("BEGIN")
+        shop.connection.execute(f"SELECT foh._claim({source})")
+        refused(owner, f"SELECT foh._drop_objects({number})")
+        shop.connection.execute("ROLLBACK")
+        assert len(shop.found(QUERY, 5)) == 5
+
+    def test_the_table_of_another(self, shop: Shop, owner: psycopg.Connection) -> None:
+        """May be read, even written, and still not be indexed, nor be a table of labels."""
+        shop.run("GRANT ALL ON {source} TO PUBLIC")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="belongs to role app_owner"):
+            owner.execute("SELECT foh.create_index('mine', 'public.item', 'embedding')")
+        owner.execute("CREATE TABLE public.mine (id int PRIMARY KEY, embedding extensions.vector(8))")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="must be one role"):
+            owner.execute(
+                "SELECT foh.create_index('mine', 'public.mine', 'embedding', labels => 'id', labels_from => 'public.item',"
+                " labels_key => 'id')"
+            )
+
+    def test_who_may_hand_it_out(self, shop: Shop, database: Database, new_role: Callable[[], str]) -> None:
+        """A role is lent to foh's owner by who has it to lend; never a superuser."""
+        role = new_role()
+        for giver in ("app_owner", "installer"):
+            with pytest.raises(
+                psycopg.errors.InsufficientPrivilege, match="may not let foh_owner act for role"
+            ):
+                grant(database.connect(giver), None, owner=role)
+        (superuser,) = database.connect(None).execute("SELECT current_user").fetchone()
+        with pytest.raises(psycopg.errors.InvalidGrantOperation, match="is a superuser"):
+            grant(database.connect(None), None, owner=superuser)
 
 
 def test_only_those_who_may(shop: Shop, database: Database, new_role: Callable[[], str]) -> None:
     role = new_role()
-    with pytest.raises(
-        psycopg.errors.InsufficientPrivilege, match="may not hand out membership in foh_owner"
-    ) as caught:
-        grant(shop.connection, updater=role)
-    assert "installed foh" in caught.value.diag.message_hint
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         grant(database.connect("app_writer"), reader="app_writer")
     with pytest.raises(psycopg.errors.UndefinedObject, match="there is no role nobody_here"):
         grant(shop.connection, reader="nobody_here")
     with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index 'other'"):
         grant(shop.connection, "other", reader="app_reader")
-    # A reader cannot pass its right on, nor hand itself more.
-    grant(shop.connection, reader="app_reader")
-    reader = database.connect("app_reader")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        grant(reader, reader=role)
+    # A reader cannot pass its right on, nor hand itself more; nor can an updater.
+    grant(shop.connection, reader="app_reader", updater="app_writer")
+    for connection in (database.connect("app_reader"), database.connect("app_writer")):
+        for kind in ("reader", "updater", "owner"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                grant(connection, **{kind: role})
+    grant(shop.connection, updater="app_writer", revoke=True)
 
 
-def test_a_creator_who_is_no_member(database: Database, new_role: Callable[[], str]) -> None:
-    """May create with EXECUTE alone, and then search what it created, and nothing of others."""
-    role, superuser = new_role(), database.connect(None)
-    shop = Shop(database.connect("app_owner"))
-    name = sql.Identifier(role)
-    for statement in (
-        "GRANT CREATE ON SCHEMA public TO {}",
-        "GRANT USAGE ON SCHEMA foh TO {}",
-        "GRANT SELECT ON foh.index TO {}",
-    ):
-        superuser.execute(sql.SQL(statement).format(name))
-    functions = superuser.execute(
-        """SELECT oid::regprocedure::text FROM pg_proc
-           WHERE pronamespace = 'foh'::regnamespace AND proname NOT LIKE 'items\\_%'"""
-    ).fetchall()
-    for (function,) in functions:
-        superuser.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(sql.SQL(function), name))
-    mine = Shop(database.connect(role), index="mine", source="public.mine")
-    mine.fill(range(30), vectors(30))
-    assert mine.found(vectors(30)[7], 1) == [7]
-    assert len(mine.found(QUERY, 50, filter="id > 3", shortlist=0)) == 26
-    mine.run("SELECT foh.refresh('mine')")
-    assert len(mine.found(QUERY, 50)) == 30
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        mine.run("SELECT * FROM foh.items_near(%s, NULL, 1, 1)", [text(QUERY)])
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        mine.run("SELECT * FROM {stream}")
-    assert shop.search(QUERY) == []
+def test_a_grant_in_one_database_opens_no_other(
+    shop: Shop,
+    database: Database,
+    new_database: Callable[..., Database],
+    server: Server,
+    new_role: Callable[[], str],
+) -> None:
+    """Roles belong to the cluster, rights to the database: a reader, updater or owner here is nobody there."""
+    role, there = new_role(), new_database(template=server.template)
+    grant(database.connect(None), reader=role, updater=role, owner=role)
+    other = Shop(there.connect("app_owner"))
+    stranger = there.connect(role)
+    assert stranger.execute("SELECT has_schema_privilege('foh', 'USAGE')").fetchone() == (False,)
+    refused(stranger, "SELECT FROM foh.index")
+    refused(stranger, "SELECT foh.drop_index('items')")
+    assert other.search(QUERY) == []
+    grant(database.connect(None), reader=role, updater=role, owner=role, revoke=True)

@@ -95,7 +95,7 @@ def test_public_is_closed(hardened: Database) -> None:
         assert "may not use the schema of pgvector" in status(hardened, role)
         found = hardened.connect(role).execute("SELECT detail FROM foh.check('idx')").fetchall()
         assert ("GRANT USAGE ON SCHEMA public TO app_owner",) in found
-    with pytest.raises((FohError, psycopg.Error), match="foh.refresh|schema public"):
+    with pytest.raises((FohError, psycopg.Error), match=r"foh\.refresh|schema public"):
         update(hardened.dsn(), "idx")
     with pytest.raises(errors.InsufficientPrivilege, match="schema public") as caught:
         hardened.connect().execute("SELECT foh.refresh('idx')")
@@ -132,7 +132,7 @@ def test_pgvector_moves(hardened: Database, how: str) -> None:
     session.execute("DELETE FROM app.items WHERE id = 119")
     assert any("rows are queued" in message for message in write(hardened, 1))
     assert "pgvector has moved to another schema: run foh.refresh" in status(hardened, "app_owner")
-    with pytest.raises(FohError, match="foh.refresh"):
+    with pytest.raises(FohError, match=r"foh\.refresh"):
         update(hardened.dsn(), "idx")
     for connection in (reader, hardened.connect("app_reader")):
         for search in ("foh.idx_search(", "foh.search('idx', "):

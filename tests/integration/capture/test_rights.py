@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import psycopg
 import pytest
 from psycopg import errors, sql
 
+from foh_pg.updater.update import update
 from tests.postgres import Database
 from tests.recorded import (
     Connection,
@@ -15,7 +18,6 @@ from tests.recorded import (
     entries,
     expected_codes,
     insert,
-    newest,
     problems,
     text,
     vectors,
@@ -75,17 +77,32 @@ class TestWriters:
 
 
 class TestDefiners:
+    READING = ("capture", "check", "repair", "hamming", "rows", "unchanged", "answer", "label_counts")
     QUERY = """SELECT p.proname, p.proconfig, pg_get_userbyid(p.proowner) FROM pg_proc p
                WHERE pronamespace = 'foh'::regnamespace AND prosecdef"""
 
     def test_run_with_a_fixed_search_path_as_a_plain_role(self, items: Connection) -> None:
+        """What reads the table runs as its owner, all else as foh's owner, which cannot read the table itself."""
         definers = items.execute(self.QUERY).fetchall()
-        assert {"idx_capture", "idx_check", "idx_repair"} <= {name for name, _, _ in definers}
+        reading = {f"idx_{suffix}" for suffix in self.READING}
+        assert reading <= {name for name, _, _ in definers}
         for name, settings, owner in definers:
             assert "search_path=pg_catalog, pg_temp" in (settings or []), name
-            assert owner == "foh_owner"
+            assert owner == ("app_owner" if name in reading else "foh_owner"), name
         role = "SELECT rolsuper OR rolcanlogin OR rolbypassrls FROM pg_roles WHERE rolname = 'foh_owner'"
         assert items.execute(role).fetchone() == (False,)
+        # Nothing was granted on the table: what foh's owner may do there it may as a member of its owner.
+        granted = "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = 'items'::regclass AND a.grantee = 'foh_owner'::regrole"
+        assert items.execute(granted).fetchone() == (0,)
+
+    def test_name_the_source_only_where_they_belong_to_its_owner(self, items: Connection) -> None:
+        bodies = items.execute(
+            """SELECT p.proname, p.prosrc, p.prosecdef, pg_get_userbyid(p.proowner) FROM pg_proc p
+               WHERE pronamespace = 'foh'::regnamespace AND p.proname LIKE 'idx\\_%'"""
+        ).fetchall()
+        for name, body, definer, owner in bodies:
+            if "FROM public.items" in body and definer:
+                assert owner == "app_owner", name
 
     def test_refuse_another_table(self, items: Connection, superuser: Connection, database: Database) -> None:
         """Whoever attaches a capture function to a table of his own could write tombstones with it."""
@@ -196,12 +213,7 @@ class TestRowLevelSecurity:
         items.execute("CREATE POLICY own ON items USING (tenant = current_user)")
         return items
 
-    @pytest.mark.parametrize("force", [False, True])
-    def test_rows_of_all_tenants_are_indexed(
-        self, secured: Connection, writer: Connection, force: bool
-    ) -> None:
-        if force:
-            secured.execute("ALTER TABLE items FORCE ROW LEVEL SECURITY")
+    def test_rows_of_all_tenants_are_indexed(self, secured: Connection, writer: Connection) -> None:
         insert(writer, 1, X[1])
         insert(secured, 2, X[2])
         writer.execute("UPDATE items SET embedding = %s", [text(X[3])])
@@ -210,92 +222,136 @@ class TestRowLevelSecurity:
         assert codes(secured) == expected_codes(secured, {2: X[2]})
         assert problems(secured) == []
 
+    def test_forced_on_the_owner(self, secured: Connection, writer: Connection, database: Database) -> None:
+        """An index reads as the owner of the table: what is hidden from it is refused, or noticed, never lost."""
+        insert(writer, 1, X[1])
+        secured.execute("ALTER TABLE items FORCE ROW LEVEL SECURITY")
+        insert(writer, 2, X[2])
+        assert set(codes(secured)) == {1, 2}
+        assert [problem.split(":")[0] for problem, _, _ in problems(secured)] == [
+            "row-level security is forced on the owner, as whom the index reads"
+        ]
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="row-level security is forced"):
+            secured.execute("SELECT foh.repair('idx')")
+        with pytest.raises(errors.InsufficientPrivilege, match="row-level security"):
+            update(database.dsn(), "idx")
+        with pytest.raises(errors.WrongObjectType, match="forces row-level security on its owner, app_owner"):
+            create_index(secured, "second")
+        secured.execute("ALTER TABLE items NO FORCE ROW LEVEL SECURITY")
+        assert problems(secured) == []
+
     def test_a_row_handed_over_to_another_tenant(self, secured: Connection, writer: Connection) -> None:
         secured.execute("CREATE POLICY hand_over ON items FOR UPDATE USING (true) WITH CHECK (true)")
         insert(writer, 1, X[1])
         writer.execute("UPDATE items SET tenant = 'somebody', embedding = %s", [text(X[2])])
         assert codes(secured) == expected_codes(secured, {1: X[2]})
 
-    def test_our_policy_shows_nobody_anything(
-        self, secured: Connection, writer: Connection, database: Database
-    ) -> None:
+    def test_we_add_no_policy(self, secured: Connection, writer: Connection, database: Database) -> None:
         insert(secured, 1, X[1])
         assert writer.execute("SELECT id FROM items").fetchall() == []
-        assert secured.execute(
-            "SELECT polroles::regrole[]::text FROM pg_policy WHERE polname = 'foh'"
-        ).fetchall() == [("{foh_owner}",)]
+        policies = "SELECT polname FROM pg_policy WHERE polrelid = 'items'::regclass"
+        assert secured.execute(policies).fetchall() == [("own",)]
         secured.execute("GRANT SELECT ON items TO app_reader")
         assert database.connect("app_reader").execute("SELECT id FROM items").fetchall() == []
 
-    def test_off_in_the_session(self, secured: Connection) -> None:
+    def test_off_in_the_session(self, secured: Connection, database: Database) -> None:
         """row_security = off turns a filtered read into an error; the owner's own reads are not filtered."""
-        secured.execute("SET row_security = off")
-        insert(secured, 1, X[1])
+        session = database.connect()
+        session.execute("SET row_security = off")
+        insert(session, 1, X[1])
         assert codes(secured) == expected_codes(secured, {1: X[1]})
+        assert problems(session) == []
+        session.execute("SELECT foh.refresh('idx')")
+        create_index(session, "second")
+        session.execute("SELECT foh.drop_index('second')")
 
-    def test_a_restrictive_policy_is_noticed(self, secured: Connection, writer: Connection) -> None:
-        """It hides rows from us too: they are queued without a code, and the check says whom to exempt."""
+    def test_a_restrictive_policy_hides_nothing(self, secured: Connection, writer: Connection) -> None:
+        """The owner of a table is not bound by its policies, and an index is the owner's."""
         secured.execute(
             "CREATE POLICY narrow ON items AS RESTRICTIVE USING (id < 10 OR current_user = 'app_writer')"
         )
         insert(writer, 5, X[5])
         insert(writer, 15, X[15])
-        assert newest(secured)[5].code == expected_codes(secured, {5: X[5]})[5]
-        assert newest(secured)[15][2:] == ("u", 0, 0, None)
-        [(problem, _, detail)] = problems(secured)
-        assert "restrictive policy hides rows" in problem
-        assert "foh_owner" in problem
-        assert detail == "policy narrow on public.items"
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="restrictive policy"):
-            secured.execute("SELECT foh.repair('idx')")
-        secured.execute("ALTER POLICY narrow ON items TO app_writer, app_reader")
-        writer.execute("UPDATE items SET embedding = %s WHERE id = 15", [text(X[6])])
-        assert codes(secured) == expected_codes(secured, {5: X[5], 15: X[6]})
+        assert codes(secured) == expected_codes(secured, {5: X[5], 15: X[15]})
         assert problems(secured) == []
 
 
 class TestOwners:
     def test_only_the_owner_of_the_table_may_drop(
-        self, items: Connection, superuser: Connection, database: Database
+        self, items: Connection, superuser: Connection, database: Database, new_role: Callable[[], str]
     ) -> None:
-        superuser.execute("GRANT foh_owner TO app_writer")
-        stranger = database.connect("app_writer")
-        try:
-            for call in ("drop_index", "refresh", "repair"):
-                with pytest.raises(errors.InsufficientPrivilege, match="belongs to role app_owner"):
-                    stranger.execute(sql.SQL("SELECT foh.{}('idx')").format(sql.Identifier(call)))
-        finally:
-            superuser.execute("REVOKE foh_owner FROM app_writer")
+        """Neither who owns other tables nor who may update the index."""
+        for kind in ("owner", "updater"):
+            role = new_role()
+            superuser.execute(f"SELECT foh.grant('idx', {kind} => '{role}')")
+            stranger = database.connect(role)
+            for call in ("drop_index('idx')", "refresh('idx')", "alter_index('idx', '{}')"):
+                with pytest.raises((errors.InsufficientPrivilege, errors.UndefinedObject)):
+                    stranger.execute(f"SELECT foh.{call}")
+        assert problems(items) == []
 
     def test_the_table_changes_hands(
+        self, items: Connection, superuser: Connection, database: Database, new_role: Callable[[], str]
+    ) -> None:
+        """The functions still run as the former owner, who may read nothing there: rows are queued."""
+        insert(items, 1, X[1])
+        role = new_role()
+        superuser.execute(f"SELECT foh.grant(owner => '{role}')")
+        writer = database.connect(role)
+        for (table,) in superuser.execute(
+            "SELECT relid::text FROM pg_partition_tree('items')"
+        ).fetchall() or [("items",)]:
+            superuser.execute(f"ALTER TABLE {table} OWNER TO {role}")
+            superuser.execute(f"REVOKE ALL ON {table} FROM app_owner")
+        insert(writer, 2, X[2])
+        assert codes(superuser) == {**expected_codes(superuser, {1: X[1]}), 2: None}
+        assert {problem for problem, _, _ in problems(writer)} >= {
+            "a table of the index has changed hands: run foh.refresh"
+        }
+        with pytest.raises(errors.InsufficientPrivilege):
+            items.execute("SELECT foh.refresh('idx')")
+        writer.execute("SELECT foh.refresh('idx')")
+        insert(writer, 3, X[3])
+        assert codes(writer) == {**expected_codes(writer, {1: X[1], 3: X[3]}), 2: None}
+        assert problems(writer) == []
+        owners = """SELECT DISTINCT pg_get_userbyid(proowner) FROM pg_proc
+                    WHERE pronamespace = 'foh'::regnamespace AND proname LIKE 'idx\\_%'"""
+        assert {name for (name,) in superuser.execute(owners)} == {role, "foh_owner"}
+        # The former owner has nothing left there.
+        assert items.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
+        for statement in ("SELECT FROM foh.idx_stream", "SELECT * FROM foh.idx_rows(wanted => 1)"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                items.execute(statement)
+        superuser.execute("SELECT foh.drop_index('idx')")
+
+    def test_a_new_owner_that_nobody_lent_us(
         self, items: Connection, superuser: Connection, writer: Connection
     ) -> None:
         superuser.execute("ALTER TABLE items OWNER TO app_writer")
         insert(writer, 1, X[1])
-        superuser.execute("ALTER TABLE items OWNER TO app_owner")
-        assert codes(items) == expected_codes(items, {1: X[1]})
-        assert problems(items) == []
+        with pytest.raises(errors.InsufficientPrivilege, match="foh"):
+            writer.execute("SELECT foh.refresh('idx')")
+        superuser.execute("SELECT foh.refresh('idx')")
+        insert(writer, 2, X[2])
+        assert codes(superuser) == {1: None, **expected_codes(superuser, {2: X[2]})}
+        assert problems(superuser) == []
+        superuser.execute("SELECT foh.drop_index('idx')")
 
-    def test_a_schema_closed_to_us(self, connection: Connection, superuser: Connection) -> None:
+    def test_a_schema_closed_to_the_owner(self, connection: Connection, superuser: Connection) -> None:
+        """foh's owner needs no way to the table; its owner does."""
         superuser.execute("CREATE SCHEMA closed")
         superuser.execute("GRANT USAGE, CREATE ON SCHEMA closed TO app_owner")
         try:
             create_table(connection, "closed.items")
-            with pytest.raises(
-                errors.InsufficientPrivilege, match="role foh_owner may not use schema closed"
-            ) as caught:
-                create_index(connection, source="closed.items")
-            assert (
-                caught.value.diag.message_hint
-                == "Its owner can allow it: GRANT USAGE ON SCHEMA closed TO foh_owner."
-            )
-            superuser.execute("GRANT USAGE ON SCHEMA closed TO foh_owner")
             create_index(connection, source="closed.items")
+            insert_into = "INSERT INTO closed.items (id, embedding) VALUES (%s, %s)"
+            connection.execute(insert_into, [1, text(X[1])])
+            assert codes(connection) == expected_codes(connection, {1: X[1]})
             connection.execute("SELECT foh.drop_index('idx')")
-            # Not ours to take back.
-            assert connection.execute(
-                "SELECT has_schema_privilege('foh_owner', 'closed', 'USAGE')"
-            ).fetchone() == (True,)
+            superuser.execute("REVOKE USAGE ON SCHEMA closed FROM app_owner")
+            with pytest.raises(errors.InsufficientPrivilege, match="may not use its schema") as caught:
+                superuser.execute("SELECT foh.create_index('idx', 'closed.items', 'embedding', bits => 16)")
+            assert caught.value.diag.message_hint == "GRANT USAGE ON SCHEMA closed TO app_owner;"
         finally:
             superuser.execute("DROP SCHEMA closed CASCADE")
 
