@@ -209,14 +209,17 @@ class TestUpdaters:
     def test_update_without_reading_the_table_themselves(
         self, shop: Shop, updater: psycopg.Connection, database: Database
     ) -> None:
-        dsn = database.dsn("app_writer")
-        rebuild(dsn, "items")
-        shop.fill(range(200, 260), vectors(60, seed=3))
-        assert update(dsn, "items").rows == 60
-        assert updater.execute("SELECT * FROM foh.check('items')").fetchall() == []
-        assert updater.execute("SELECT * FROM foh.repair('items')").fetchone() == (0, 0, 0)
-        assert updater.execute("SELECT name FROM foh.index_stat").fetchall() == [("items",)]
-        assert len(shop.found(QUERY, 20)) == 20
+        plain, dsn = Shop(shop.connection, index="plain", source="public.plain"), database.dsn("app_writer")
+        grant(shop.connection, "plain", updater="app_writer")
+        plain.fill(range(60), vectors(60, seed=3))
+        assert update(dsn, "plain").rows == 60
+        rebuild(dsn, "plain")
+        assert updater.execute("SELECT * FROM foh.check('plain')").fetchall() == []
+        assert updater.execute("SELECT * FROM foh.repair('plain')").fetchone() == (0, 0, 0)
+        assert updater.execute("SELECT name FROM foh.index_stat").fetchall() == [("items",), ("plain",)]
+        assert len(plain.found(QUERY, 20)) == 20
+        refused(updater, "SELECT FROM public.plain")
+        grant(shop.connection, "plain", updater="app_writer", revoke=True)
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="table item"):
             updater.execute("SELECT FROM public.item")
 
@@ -267,7 +270,8 @@ class TestUpdaters:
     def test_survive_refresh(self, shop: Shop, updater: psycopg.Connection, database: Database) -> None:
         shop.run("SELECT foh.refresh('items')")
         shop.run("SELECT foh.alter_index('items', %s)", ['{"probes": 2}'])
-        update(database.dsn("app_writer"), "items")
+        assert updater.execute("SELECT * FROM foh.items_rows(wanted => 1)").fetchall()
+        updater.execute("UPDATE foh.items_sample SET tried = tried")
 
 
 class TestOwners:
