@@ -63,10 +63,10 @@ def apply(op: Operations, *names: str) -> None:
 
 def code() -> list[str]:
     """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
-    templates = [template(PurePosixPath(name).stem, resources.sql(name)) for name in resources.sql_files("index")]
+    pieces = resources.sql_files("index")
     files = [*resources.sql_files("functions", "views"), "grants.sql", "install/indexes.sql"]
     return [
         "DELETE FROM foh.template",
-        *templates,
+        *(template(PurePosixPath(name).stem, resources.sql(name)) for name in pieces),
         *(statement(f"sql/{name}", resources.sql(name)) for name in files),
     ]

@@ -115,7 +115,9 @@ def fill(dsn: str) -> None:
         # What waits in the stream.
         for table in ("product", "paper", "photo", "document", "event", "song"):
             insert(owner, table, 1001, 20)
-        owner.execute("UPDATE product SET embedding = '[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]' WHERE id = 5")
+        owner.execute(
+            "UPDATE product SET embedding = '[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]' WHERE id = 5"
+        )
         owner.execute("UPDATE product SET tags = '{late}' WHERE id = 6")
         owner.execute("DELETE FROM product WHERE id BETWEEN 10 AND 15")
         owner.execute("DELETE FROM photo WHERE id = 7")
@@ -126,28 +128,32 @@ def fill(dsn: str) -> None:
 
 def main(target: Path) -> None:
     assert head() == "0002", "run this with the code of version 0.1.0"
-    with tempfile.TemporaryDirectory(prefix="foh-") as directory:
-        with EmbeddedServer(Path(directory) / "data", 16, {"fsync": "off"}) as server:
-            with psycopg.connect(server.dsn(), autocommit=True) as superuser:
-                for role, attributes in ROLES.items():
-                    superuser.execute(f"CREATE ROLE {role} LOGIN {attributes}")
-                superuser.execute("CREATE DATABASE released OWNER installer")
-            with psycopg.connect(server.dsn("released"), autocommit=True) as superuser:
-                superuser.execute("CREATE SCHEMA extensions")
-                superuser.execute("GRANT USAGE ON SCHEMA extensions TO PUBLIC")
-                superuser.execute("CREATE EXTENSION vector SCHEMA extensions")
-                superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-            with connect(server.dsn("released", "installer")) as installer:
-                migrate(installer)
-                installer.execute("SELECT foh.grant(owner => 'app_owner')")
-                installer.commit()
-            fill(server.dsn("released", "app_owner"))
-            with psycopg.connect(server.dsn("released", "app_owner"), autocommit=True) as owner:
-                owner.execute("SELECT foh.grant('products', reader => 'app_reader')")
-                owner.execute("GRANT SELECT ON product TO app_reader")
-                owner.execute("GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON product, paper_tag TO app_writer")
-            command = [server.bin / "pg_dump", "--rows-per-insert=50", server.dsn("released")]
-            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with (
+        tempfile.TemporaryDirectory(prefix="foh-") as directory,
+        EmbeddedServer(Path(directory) / "data", 16, {"fsync": "off"}) as server,
+    ):
+        with psycopg.connect(server.dsn(), autocommit=True) as superuser:
+            for role, attributes in ROLES.items():
+                superuser.execute(f"CREATE ROLE {role} LOGIN {attributes}")
+            superuser.execute("CREATE DATABASE released OWNER installer")
+        with psycopg.connect(server.dsn("released"), autocommit=True) as superuser:
+            superuser.execute("CREATE SCHEMA extensions")
+            superuser.execute("GRANT USAGE ON SCHEMA extensions TO PUBLIC")
+            superuser.execute("CREATE EXTENSION vector SCHEMA extensions")
+            superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+        with connect(server.dsn("released", "installer")) as installer:
+            migrate(installer)
+            installer.execute("SELECT foh.grant(owner => 'app_owner')")
+            installer.commit()
+        fill(server.dsn("released", "app_owner"))
+        with psycopg.connect(server.dsn("released", "app_owner"), autocommit=True) as owner:
+            owner.execute("SELECT foh.grant('products', reader => 'app_reader')")
+            owner.execute("GRANT SELECT ON product TO app_reader")
+            owner.execute(
+                "GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON product, paper_tag TO app_writer"
+            )
+        command = [server.bin / "pg_dump", "--rows-per-insert=50", server.dsn("released")]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Commands of psql, which newer versions of pg_dump write.
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("\\")]
     with gzip.GzipFile(target, "wb", mtime=0) as file:
