@@ -82,8 +82,13 @@ def insert(
 
 
 def entries(connection: Connection, index: str = "idx") -> list[Entry]:
-    query = sql.SQL("SELECT seq, key, op::text, version, center, code::text FROM foh.{} ORDER BY seq")
-    return [Entry(*row) for row in connection.execute(query.format(sql.Identifier(f"{index}_stream")))]
+    # The code is at the end of the marks, after the signature of the labels where there are any.
+    query = sql.SQL(
+        "SELECT seq, key, op::text, version, center, right(marks::text, (SELECT bits FROM foh.index WHERE name = {}))"
+        " FROM foh.{} ORDER BY seq"
+    )
+    named = query.format(sql.Literal(index), sql.Identifier(f"{index}_stream"))
+    return [Entry(*row) for row in connection.execute(named)]
 
 
 def newest(connection: Connection, index: str = "idx") -> dict[Any, Entry]:
@@ -130,19 +135,18 @@ def problems(connection: Connection, index: str = "idx") -> list[tuple[Any, ...]
 
 
 def add_centers(connection: Connection, embeddings: np.ndarray, index: str = "idx", version: int = 1) -> None:
-    """Centers as an updater leaves them, each with the code of its embedding."""
-    hash_functions = projection(connection, index)
-    query = sql.SQL("INSERT INTO foh.{} (center, code, embedding, version) VALUES (%s, %s, %s, %s)")
+    """Centers as an updater leaves them, all in one area."""
+    bits = connection.execute(
+        "SELECT CASE geometry WHEN 0 THEN bits ELSE geometry END FROM foh.index WHERE name = %s", [index]
+    ).fetchone()
+    assert bits is not None
+    zeros = "0" * bits[0]
+    area = sql.SQL("INSERT INTO foh.{} VALUES (1, %s, %s) ON CONFLICT DO NOTHING")
+    connection.execute(area.format(sql.Identifier(f"{index}_area")), [text(embeddings[0]), zeros])
+    query = sql.SQL(
+        "INSERT INTO foh.{} (center, area, embedding, geometry, version) VALUES (%s, 1, %s, %s, %s)"
+    )
     for number, embedding in enumerate(embeddings, 1):
         connection.execute(
-            query.format(sql.Identifier(f"{index}_center")),
-            [number, expected_code(hash_functions, embedding), text(embedding), version],
+            query.format(sql.Identifier(f"{index}_center")), [number, text(embedding), zeros, version]
         )
-    record_center_codes(connection, index)
-
-
-def record_center_codes(connection: Connection, index: str = "idx") -> None:
-    """The codes by which searches find centers, as an updater writes them with the centers."""
-    codes, centers = sql.Identifier("foh", f"{index}_center_code"), sql.Identifier("foh", f"{index}_center")
-    connection.execute(sql.SQL("DELETE FROM {}").format(codes))
-    connection.execute(sql.SQL("INSERT INTO {} SELECT DISTINCT code FROM {}").format(codes, centers))

@@ -8,12 +8,17 @@ import psycopg
 
 QUERIES = {
     "index": "SELECT version, status, next_center FROM foh.index",
-    "model": "SELECT version, trained, learned, mean::text, scale FROM foh.model ORDER BY version",
+    "model": "SELECT version, trained, learned, mean::text, scale, placed, first_center, weight_code, weight_linear,"
+    " weight_votes, probes, shortlist FROM foh.model ORDER BY version",
     "label": "SELECT label, name, projection::text FROM foh.label ORDER BY label",
     "projection": "SELECT bit, weights::text, bias, mask FROM foh.digits_projection ORDER BY bit",
-    "center": "SELECT center, code, embedding::text, length, version, stale FROM foh.digits_center ORDER BY 1",
-    "sample": "SELECT center, key, priority, tried, ids, codes FROM foh.digits_sample ORDER BY 1",
-    "list": "SELECT center, part, ids, codes FROM foh.digits_list ORDER BY 1, 2",
+    "quantizer": "SELECT threshold::text, signs::text FROM foh.digits_quantizer",
+    "label_bit": "SELECT bit, mask, weights::text, bias FROM foh.digits_label_bit ORDER BY bit",
+    "area": "SELECT area, embedding::text, geometry FROM foh.digits_area ORDER BY 1",
+    "center": "SELECT center, area, embedding::text, geometry, length, version, stale FROM foh.digits_center"
+    " ORDER BY 1",
+    "sample": "SELECT center, tried, ids, codes FROM foh.digits_sample ORDER BY 1",
+    "list": "SELECT center, part, ids, geometry, marks FROM foh.digits_list ORDER BY 1, 2",
     "item": "SELECT key, home, others FROM foh.digits_item ORDER BY 1",
     "stream": "SELECT key, op FROM foh.digits_stream ORDER BY seq",
     "state": "SELECT version, name, chunk FROM foh.model_state ORDER BY 1, 2, 3",

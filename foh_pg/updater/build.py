@@ -20,6 +20,7 @@ from foh_pg.updater.session import Session, Target, open_session
 from foh_pg.updater.source import Rows
 from foh_pg.updater.state import Arrays, load_arrays
 from foh_pg.updater.update import drain
+from foh_pg.updater.weighing import with_ranking
 
 # With fewer labelled rows there is nothing to learn.
 LEAST_LABELLED = 100
@@ -111,8 +112,10 @@ def _train_and_fill(session: Session, run: Run, index: Index, kind: str) -> None
         trained = train(index, seen.to_learn(), seen.rows, run)
     with run.phase("centers"):
         model = with_geometry(index, trained.model, seen.sample)
-        plan = make_plan(index, kind, model, trained.learner, seen, trained.metrics, trained.pending)
+    model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
     run.metrics.update(trained.metrics)
+    with run.phase("centers"):
+        plan = make_plan(index, kind, model, trained.learner, seen, trained.metrics, trained.pending)
     fill(session, run, index, plan)
 
 

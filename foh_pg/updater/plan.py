@@ -21,6 +21,7 @@ from foh_pg.updater.run import Run
 from foh_pg.updater.session import Session
 from foh_pg.updater.source import Rows, count_rows, read_sample
 from foh_pg.updater.state import Arrays
+from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
@@ -110,6 +111,10 @@ def fill_again(
         index = read_index(session)
         seen = look(session, index)
     with run.phase("centers"):
-        plan = make_plan(index, "full", with_geometry(index, model, seen.sample), learner, seen, {})
+        model = with_geometry(index, model, seen.sample)
+    if model.trained:
+        model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
+    with run.phase("centers"):
+        plan = make_plan(index, "full", model, learner, seen, {})
         plan = replace(plan, progress=replace(progressed, rows_seen=seen.rows).to_arrays(index))
     fill(session, run, index, plan)

@@ -17,6 +17,8 @@ class Ranking:
         Weights of the learned code, of the linear model of labels, and of the votes of the nearest rows.
     probes, shortlist : int, optional
         Chosen on held-out rows; None leaves the options of the index.
+    rows : int
+        How many rows there were when the choice was made; 0 where none was made yet.
     """
 
     code: float = 0.5
@@ -24,6 +26,11 @@ class Ranking:
     votes: float = 0.4
     probes: int | None = None
     shortlist: int | None = None
+    rows: int = 0
+
+    @property
+    def by_geometry_alone(self) -> bool:
+        return self.code == self.linear == self.votes == 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

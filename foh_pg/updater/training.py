@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from foh_pg.labels import LabelSets
 from foh_pg.learners import Learner, RandomHyperplanes
 from foh_pg.metrics import mean_average_precision
 from foh_pg.updater.description import Index
+from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model, label_lists, typical_distance
 from foh_pg.updater.source import Rows, take_ragged
 from foh_pg.updater.state import Arrays
@@ -42,6 +44,10 @@ def restored(index: Index, arrays: Arrays) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
+    for kept in (getattr(learner, "reservoir_", None), learner.warm_rows_):
+        if kept is not None and kept.keys.dtype.kind == "U":
+            # Earlier versions of this package kept texts as they are.
+            kept.keys = names_of(index, kept.keys)
     return learner.set_parameters(**_parameters(index, learner, ALTERABLE))
 
 
@@ -63,7 +69,15 @@ def learn(index: Index, learner: Learner, rows: Rows) -> None:
     labels = None
     if index.labels is not None:
         labels = [[name for name in row if len(name) <= LONGEST_LABEL] for row in label_lists(rows.labels)]
-    learner.partial_fit(rows.vectors, labels, index.keys.plain(rows.keys))
+    learner.partial_fit(rows.vectors, labels, names_of(index, rows.keys))
+
+
+def names_of(index: Index, keys: KeyArray) -> KeyArray:
+    """What a learner knows rows by: their keys, or digests of texts, of which one may be very long."""
+    if index.keys.dtype is not object:
+        return keys
+    digests = [hashlib.md5(str(key).encode(), usedforsecurity=False).digest() for key in keys.tolist()]
+    return np.frombuffer(b"".join(digests), dtype="S16")
 
 
 def served(index: Index, learner: Learner, scale: float, rows: Rows, present: Model | None = None) -> Model:

@@ -27,6 +27,7 @@ from foh_pg.updater.run import Progress, Run, recorded
 from foh_pg.updater.session import Session, Target, open_session
 from foh_pg.updater.source import Rows, join_rows
 from foh_pg.updater.state import load_arrays
+from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 BATCH_SIZE = 2000
 
@@ -309,10 +310,18 @@ class Work:
             examined = join_rows(index, [batch.examined, rows.take(held)])
             verdict = training.compare(index, examined, candidate, self.model)
         if verdict.serve:
-            return Stage(candidate, True, True, learner, verdict.metrics)
+            return Stage(self._weighed(candidate, batch), True, True, learner, verdict.metrics)
         self.run.note(verdict.note + "; the rows were merged under the old one")
         stage = self._center(batch)
         return replace(stage, learner=learner, studied=True, metrics=verdict.metrics)
+
+    def _weighed(self, candidate: Model, batch: Batch) -> Model:
+        """The candidate; with a ranking chosen anew where the table has doubled since the last choice."""
+        rows = int(self.centers.lengths.sum()) + len(batch.rows)
+        if not outdated(candidate.ranking, rows):
+            return candidate
+        sample = read_sample_to_weigh(self.session, self.index, rows)
+        return with_ranking(self.run, self.index, candidate, sample, rows)
 
     def _center(self, batch: Batch) -> Stage:
         """Without anything learned: put the first, random hyperplanes through the mean of the rows, once."""
@@ -327,7 +336,7 @@ class Work:
     def _forget(self, keys: KeyArray) -> Learner:
         """The learner, without what it kept of rows that were deleted or changed."""
         learner = self._load_learner()
-        learner.forget_keys(self.index.keys.plain(keys))
+        learner.forget_keys(training.names_of(self.index, keys))
         return learner
 
     def _load_learner(self) -> Learner:

@@ -24,7 +24,8 @@ from foh_pg.updater.model import Model, label_lists
 from foh_pg.updater.ranking import Ranking
 from foh_pg.updater.run import Run
 from foh_pg.updater.scan import exact_distances
-from foh_pg.updater.source import Rows
+from foh_pg.updater.session import Session
+from foh_pg.updater.source import Rows, read_sample
 from foh_pg.updater.training import held_out
 
 # Rows that ask, and rows that answer, at the most; with fewer that ask there is nothing to choose by.
@@ -93,13 +94,26 @@ def weigh(index: Index, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_
     return Weighed(ranking, metrics, note)
 
 
-def with_ranking(index: Index, model: Model, rows: Rows, run: Run) -> Model:
-    """The model with the ranking that held-out rows among these ask for."""
-    weighed = weigh(index, model, rows, held_out(index, rows))
-    run.metrics["ranking"] = {**weighed.ranking.to_dict(), **weighed.metrics}
+def with_ranking(run: Run, index: Index, model: Model, sample: Rows, rows: int) -> Model:
+    """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
+    with run.phase("weigh"):
+        weighed = weigh(index, model, sample, held_out(index, sample))
+    if "p10" in weighed.metrics:
+        run.metrics["ranking"] = {**weighed.ranking.to_dict(), **weighed.metrics}
     if weighed.note:
         run.note(weighed.note)
-    return replace(model, ranking=weighed.ranking)
+    return replace(model, ranking=replace(weighed.ranking, rows=rows))
+
+
+def outdated(ranking: Ranking, rows: int) -> bool:
+    """Whether the table has doubled since the choice was made."""
+    return rows >= 2 * max(ranking.rows, LEAST_QUERIES)
+
+
+def read_sample_to_weigh(session: Session, index: Index, rows: int) -> Rows:
+    """Rows of the whole table, as many as a choice needs."""
+    with session.snapshot():
+        return read_sample(session, index, min(1.0, 1.1 * BASE_ROWS / max(rows, 1)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,7 @@ def _best(trial: Trial, default: Answers) -> tuple[Ranking, Answers]:
 
 
 def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, Answers, str]:
-    """Read more where the exact distance alone would do better by label; give the labels up where that helps."""
+    """Read more where the exact distance alone is better by label; give labels up where that helps."""
     wanted = float(trial.exact.mean()) - ALLOWED
     if float(answers.precision.mean()) >= wanted:
         return ranking, answers, ""
@@ -139,7 +153,7 @@ def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, 
         if float(best[1].precision.mean()) >= wanted:
             break
     chosen = best[0]
-    which = "by geometry alone, " if (chosen.code, chosen.linear, chosen.votes) == (0, 0, 0) else ""
+    which = "by geometry alone, " if chosen.by_geometry_alone else ""
     return (
         *best,
         f"to be as good as the exact distance, searches rank {which}with {chosen.probes or PROBES} probes "
@@ -186,7 +200,7 @@ class Trial:
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         far = _center_distances(index.distance, self.vectors, self.levels.centers)
         self.centers = np.argsort(far, axis=1, kind="stable")[:, : max(probes for probes, _ in BUDGETS)]
-        self._found: dict[int, list[npt.NDArray[np.int64]]] = {}
+        self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
     def of(cls, index: Index, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
@@ -196,11 +210,15 @@ class Trial:
             others = np.sort(rng.choice(others, BASE_ROWS, replace=False))
         return cls(index, model, rows.take(others), rows.take(asking))
 
-    def found(self, probes: int) -> list[npt.NDArray[np.int64]]:
-        """The rows in the probed lists of each query, the nearest by geometry bits first."""
-        if probes not in self._found:
-            self._found[probes] = [self._first(i, probes) for i in range(len(self.vectors))]
-        return self._found[probes]
+    def looked(self, probes: int, count: int) -> Looked:
+        """What the first ranking of every query comes to: the `count` rows nearest by geometry bits."""
+        if (probes, count) not in self._looked:
+            rows = np.full((len(self.vectors), count), -1, dtype=np.int64)
+            for query in range(len(self.vectors)):
+                found = self._first(query, probes)[:count]
+                rows[query, : len(found)] = found
+            self._looked[probes, count] = Looked.of(self, rows)
+        return self._looked[probes, count]
 
     def _first(self, query: int, probes: int) -> npt.NDArray[np.int64]:
         lists = self.centers[query, :probes]
@@ -210,37 +228,75 @@ class Trial:
 
     def ask(self, ranking: Ranking) -> Answers:
         """Answer every query as sql/index/near.sql and search.sql would."""
-        found = self.found(ranking.probes or PROBES)
-        pairs = [self._answer(i, found[i], ranking) for i in range(len(found))]
-        return Answers(np.array([p for p, _ in pairs]), np.array([r for _, r in pairs]))
-
-    def _answer(self, i: int, rows: npt.NDArray[np.int64], ranking: Ranking) -> tuple[float, float]:
         shortlist = max(K, ranking.shortlist or SHORTLIST)
-        looked = rows[: max(LOOKED, 2 * shortlist)]
-        bits = hamming(self.query_geometry[i : i + 1], self.geometry[looked])[0].astype(np.float64)
-        lean = self._lean(i, looked, ranking)
-        best = np.argsort(2 * bits / self.bits + lean, kind="stable")[:shortlist]
-        final = np.argsort(self.distances[i, looked[best]] + lean[best], kind="stable")[:K]
-        answer = looked[best[final]]
-        recall = len(np.intersect1d(answer, self.nearest[i])) / K
-        return float(self.relevant[i, answer].sum()) / K, recall
+        found = self.looked(ranking.probes or PROBES, max(LOOKED, 2 * shortlist))
+        lean = found.lean(ranking, self.linear)
+        best = np.argsort(found.estimates + lean, axis=1, kind="stable")[:, :shortlist]
+        scores = np.take_along_axis(found.distances + lean, best, axis=1)
+        answer = np.take_along_axis(best, np.argsort(scores, axis=1, kind="stable")[:, :K], axis=1)
+        shares = np.take_along_axis(found.relevant, answer, axis=1).sum(axis=1) / K
+        hits = (found.rows[np.arange(len(answer))[:, None], answer][:, :, None] == self.nearest[:, None]).any(
+            axis=2
+        )
+        return Answers(shares, hits.sum(axis=1) / K)
 
-    def _lean(self, i: int, rows: npt.NDArray[np.int64], ranking: Ranking) -> Floats:
+
+@dataclass(frozen=True)
+class Looked:
+    """What is known of the rows that the second look is on: arrays (queries, rows).
+
+    Signatures have a third axis, their bits. Rows that are missing are infinitely far.
+    """
+
+    rows: npt.NDArray[np.int64]
+    estimates: Floats
+    distances: Floats
+    codes: Floats
+    signatures: npt.NDArray[np.bool_]
+    labelled: npt.NDArray[np.bool_]
+    votes: Floats
+    relevant: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, trial: Trial, rows: npt.NDArray[np.int64]) -> Looked:
+        missing = rows < 0
+        query = np.arange(len(rows))[:, None]
+        bits = _differing(trial.query_geometry, trial.geometry, rows)
+        signatures = trial.signatures[rows] & ~missing[:, :, None]
+        labelled = np.asarray(signatures.any(axis=2), dtype=bool)
+        voices = np.maximum(1, labelled[:, :VOTERS].sum(axis=1))
+        return cls(
+            rows,
+            np.where(missing, np.inf, 2 * bits / trial.bits),
+            np.where(missing, np.inf, trial.distances[query, rows]),
+            _differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
+            signatures,
+            labelled,
+            signatures[:, :VOTERS].sum(axis=1) / voices[:, None],
+            trial.relevant[query, rows] & ~missing,
+        )
+
+    def lean(self, ranking: Ranking, linear: Floats) -> Floats:
+        """What code and labels add to the distance."""
         weight = ranking.linear + ranking.votes
-        lean = np.zeros(len(rows))
-        if ranking.code:
-            lean += ranking.code * hamming(self.query_codes[i : i + 1], self.codes[rows])[0] / self.index.bits
-        if not weight or not len(rows):
+        lean: Floats = ranking.code * self.codes
+        if not weight:
             return lean
-        signatures = self.signatures[rows]
-        labelled = signatures.any(axis=1)
-        voters = signatures[:VOTERS]
-        votes = voters.sum(axis=0) / max(1, int(labelled[:VOTERS].sum()))
-        chances = (ranking.linear * self.linear[i] + ranking.votes * votes) / weight
+        chances = (ranking.linear * linear + ranking.votes * self.votes) / weight
         steps = np.floor(np.clip(chances, 0, 1) * LEVELS) / LEVELS
-        chance = np.where(signatures, steps, 0).max(axis=1)
-        chance[~labelled] = float(chances @ votes) / max(float(votes.sum()), 1e-9)
-        return lean - weight * chance
+        chance = np.where(self.signatures, steps[:, None, :], 0).max(axis=2)
+        unknown = (chances * self.votes).sum(axis=1) / np.maximum(self.votes.sum(axis=1), 1e-9)
+        lean -= weight * np.where(self.labelled, chance, unknown[:, None])
+        return lean
+
+
+def _differing(
+    queries: npt.NDArray[np.uint8], base: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64]
+) -> Floats:
+    """Differing bits of each query and its rows."""
+    return np.stack([hamming(queries[i : i + 1], base[row])[0] for i, row in enumerate(rows)]).astype(
+        np.float64
+    )
 
 
 def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:

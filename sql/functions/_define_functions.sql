@@ -27,7 +27,7 @@ BEGIN
     LOOP
         names := names || jsonb_build_object(t.placeholder, foh._render(t.body, names));
     END LOOP;
-    FOR t IN SELECT body FROM foh.template WHERE name NOT IN ('tables', 'first_model') AND NOT starts_with(name, 'fragment_')
+    FOR t IN SELECT body FROM foh.template WHERE name NOT IN ('tables', 'first_model', 'change_marks') AND NOT starts_with(name, 'fragment_')
              AND (name <> 'capture_labels' OR i.labels_from IS NOT NULL) ORDER BY name
     LOOP
         EXECUTE foh._render(t.body, names);

@@ -16,6 +16,11 @@ BEGIN
     new.labels := wanted.labels;
     new.labels_key := wanted.labels_key;
     new.options := foh._check_options(wanted.options);
+    IF foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int) <> old.geometry THEN
+        RAISE EXCEPTION 'foh: index % has % geometry bits, and option geometry asks for %', quote_literal(old.name), old.geometry,
+            foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int)
+            USING ERRCODE = 'feature_not_supported', HINT = 'Geometry is chosen when an index is created: create another one, then drop this one.';
+    END IF;
     new := foh._inspect_source(new);
     PERFORM foh._check_columns(old, new);
     new.several := old.several OR foh._has_several(new);
@@ -28,6 +33,9 @@ BEGIN
     WHERE id = old.id;
     IF new.key <> old.key THEN
         PERFORM foh._rename_key(old, new);
+    END IF;
+    IF (new.labels IS NULL) <> (old.labels IS NULL) THEN
+        EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'change_marks'), foh._names(new));
     END IF;
     -- In a restored database numbers may have moved, and names have not.
     IF (CASE WHEN old.source_oid = new.source_oid

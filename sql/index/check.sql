@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, call
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET row_security = on
 SET jit = off
 AS $body$
 #variable_conflict use_column

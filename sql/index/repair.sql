@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION {repair}(caller text DEFAULT foh._identity()) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET row_security = on
 SET jit = off
 AS $body$
 #variable_conflict use_column

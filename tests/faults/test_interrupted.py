@@ -199,7 +199,7 @@ def test_disk_full(prepared: Connection, superuser: Connection, table: str) -> N
         " $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$"
     )
     superuser.execute(
-        f"CREATE TRIGGER full_disk BEFORE INSERT ON foh.{table} FOR EACH ROW"
+        f"CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON foh.{table} FOR EACH ROW"
         " EXECUTE FUNCTION public.full_disk()"
     )
     with pytest.raises(psycopg.errors.DiskFull):
@@ -280,7 +280,9 @@ def test_server_stops_at_once(server: Any, tmp_path_factory: pytest.TempPathFact
         with psycopg.connect(embedded.dsn(), autocommit=True) as own:
             create_table(own)
             create_index(own, options='{"learn_rows": 200}')
-            insert(own, range(600))
+            insert(own, range(300))
+            updater.update(own, "digits")
+            insert(own, range(300, 600))
             before = recorded_state(own)
 
         def crash() -> None:

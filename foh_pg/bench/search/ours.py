@@ -86,7 +86,6 @@ def pool_options(rows: int) -> dict[str, Any]:
         "neighbors": neighbors,
         "probes": min(pooling.PROBES, centers),
         "label_weight": 0,
-        "blend": 0,
     }
 
 

@@ -11,37 +11,40 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from tests.recorded import record_center_codes
-
 DIMENSIONS = 8
 BITS = 32
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 VERSION = """
-WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready'
-           WHERE name = %(name)s RETURNING id, version)
-INSERT INTO foh.model (index, version, trained, mean, scale)
-SELECT i.id, i.version, %(trained)s, m.mean, m.scale
+WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready', next_center = next_center + %(centers)s
+           WHERE name = %(name)s RETURNING id, version, next_center - %(centers)s AS first_center)
+INSERT INTO foh.model (index, version, trained, mean, scale, placed, first_center, small)
+SELECT i.id, i.version, %(trained)s, m.mean, m.scale, i.version, i.first_center, false
 FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
+# One area: every center lies in it.
+AREA = """
+INSERT INTO {area} (area, embedding, geometry)
+SELECT 1, {embedding}, p.geometry FROM {source} s CROSS JOIN LATERAL {place}(s.embedding::extensions.vector, {labels}) p
+WHERE s.{key} = (%(keys)s::{key_type}[])[1]
+"""
 CENTERS = """
-WITH old AS (DELETE FROM {center} RETURNING center),
-     went AS (INSERT INTO {gone} SELECT i.version, old.center FROM old, foh.index i WHERE i.name = %(name)s)
-INSERT INTO {center} (center, code, embedding, version)
-SELECT (SELECT coalesce(max(center), 0) FROM old) + row_number() OVER (ORDER BY p.key),
-       p.code, {embedding}, i.version
-FROM {source} s JOIN {place}(%(keys)s::{key_type}[]) p ON p.key = s.{key}, foh.index i
-WHERE i.name = %(name)s AND p.code IS NOT NULL
+INSERT INTO {center} (center, area, embedding, geometry, version)
+SELECT m.first_center - 1 + row_number() OVER (ORDER BY s.{key}), 1, {embedding}, p.geometry, i.version
+FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version, {source} s
+CROSS JOIN LATERAL {place}(s.embedding::extensions.vector, {labels}) p
+WHERE i.name = %(name)s AND s.{key} = ANY (%(keys)s::{key_type}[])
 """
 LISTS = """
 WITH placed AS (
-    SELECT p.key, p.code, p.center,
+    SELECT s.{key} AS key, p.geometry, p.marks, p.center,
            ARRAY(SELECT c.center FROM {center} c WHERE c.center <> p.center
-                 ORDER BY c.code OPERATOR(extensions.<~>) p.code, c.center LIMIT %(others)s) AS others
-    FROM {place}(ARRAY(SELECT s.{key} FROM {source} s)) p WHERE p.code IS NOT NULL
+                 ORDER BY c.geometry OPERATOR(extensions.<~>) p.geometry, c.center LIMIT %(others)s) AS others
+    FROM (SELECT s.*, {usable} AS x FROM {source} s OFFSET 0) s
+    CROSS JOIN LATERAL {place}(s.x, {labels}) p WHERE s.x IS NOT NULL
 ), listed AS (
-    INSERT INTO {list} (center, part, ids, codes)
-    SELECT e.center, 0, array_agg(placed.key), array_agg(placed.code)
+    INSERT INTO {list} (center, part, ids, geometry, marks)
+    SELECT e.center, 0, array_agg(placed.key), array_agg(placed.geometry), array_agg(placed.marks)
     FROM placed, unnest(placed.others || placed.center) AS e (center) GROUP BY e.center
     RETURNING center, cardinality(ids) AS length
 ), items AS (
@@ -70,6 +73,14 @@ class Shop:
         self.connection = connection
         self.index, self.source, self.key, self.key_type = index, source, key, key_type
         self.distance = distance
+        self.labels = "ARRAY[s.label]" if arguments.get("labels") == "label" else "NULL"
+        # A vector of another length, or with what no vector may hold, is not indexed.
+        self.usable = "s.embedding::extensions.vector"
+        if "[]" in embedding_type:
+            self.usable = (
+                f"CASE WHEN cardinality(s.embedding) = {DIMENSIONS} AND array_position(s.embedding, NULL) IS NULL"
+                " AND NOT s.embedding::text ~ 'NaN|Inf' THEN s.embedding::extensions.vector END"
+            )
         self.options = {"exact_rows": 0, **(options or {})}
         self.run(
             """CREATE TABLE {source} ({key} {key_type} PRIMARY KEY, embedding {embedding_type},
@@ -94,7 +105,7 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("center", "gone", "list", "item", "stream", "projection", "place", "search", "search_code",
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "place", "search", "search_code",
                            "candidates", "encode", "explain", "near")
         }  # fmt: skip
         unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
@@ -103,6 +114,8 @@ class Shop:
             "source": sql.Identifier(schema, table),
             "key": sql.Identifier(self.key),
             "key_type": sql.SQL(self.key_type),
+            "labels": sql.SQL(self.labels),
+            "usable": sql.SQL(self.usable),
             "embedding": sql.SQL(unit if self.distance == "cosine" else "s.embedding::extensions.vector"),
         }
 
@@ -136,19 +149,20 @@ class Shop:
         """A new version with all rows in lists, as the updater leaves them; `seed` makes new hash functions."""
         homes = int(self.options.get("homes", 1))
         with self.connection.transaction():
-            self.run(VERSION, {"name": self.index, "trained": trained})
-            if seed is not None:
-                weights = np.random.default_rng(seed).normal(size=(BITS, DIMENSIONS))
-                for bit, row in enumerate(weights):
-                    self.run("UPDATE {projection} SET weights = %s WHERE bit = %s", [text(row), bit])
             keys = [
                 row[0]
                 for row in self.run("SELECT {key} FROM {source} WHERE embedding IS NOT NULL ORDER BY 1")
             ]
             chosen = keys[:: max(1, len(keys) // centers)][:centers] if keys else []
-            self.run(CENTERS, {"name": self.index, "keys": chosen})
-            record_center_codes(self.connection, self.index)
-            self.run("DELETE FROM {list}; DELETE FROM {item}")
+            given = {"name": self.index, "trained": trained, "centers": len(chosen), "keys": chosen}
+            self.run(VERSION, given)
+            if seed is not None:
+                weights = np.random.default_rng(seed).normal(size=(BITS, DIMENSIONS))
+                for bit, row in enumerate(weights):
+                    self.run("UPDATE {projection} SET weights = %s WHERE bit = %s", [text(row), bit])
+            self.run("DELETE FROM {list}; DELETE FROM {item}; DELETE FROM {center}; DELETE FROM {area}")
+            self.run(AREA, given)
+            self.run(CENTERS, given)
             self.run(LISTS, {"others": homes - 1})
             if consume:
                 self.run("DELETE FROM {stream}")

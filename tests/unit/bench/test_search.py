@@ -179,7 +179,7 @@ def test_clients_are_columns():
 def test_the_pool_has_the_parameters_of_the_paper():
     options = pool_options(59_000)
     assert (options["centers"], options["neighbors"], options["probes"]) == (500, 500, 10)
-    assert (options["homes"], options["blend"], options["label_weight"]) == (0, 0, 0)
+    assert (options["homes"], options["label_weight"]) == (0, 0)
     few = pool_options(30)
     assert few["probes"] <= few["centers"] == pooling.sizes(30)[0] == 3
 

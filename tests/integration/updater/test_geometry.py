@@ -1,0 +1,96 @@
+"""What lists hold: geometry bits, signatures and codes, the same in Python and in triggers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.updater import build, update
+from tests.digits import create_index, create_table, insert, violations, waiting
+
+Connection = psycopg.Connection[Any]
+
+LISTED = """
+SELECT array_agg((e.key, e.geometry, e.marks) ORDER BY e.key)
+FROM foh.digits_list l, unnest(l.ids, l.geometry, l.marks) AS e (key, geometry, marks) WHERE e.key >= %s
+"""
+STREAMED = """
+SELECT array_agg((key, geometry, marks) ORDER BY key), array_agg((key, center) ORDER BY key)
+FROM foh.digits_stream
+"""
+
+
+MARKS = """
+SELECT array_agg((e.key, e.marks) ORDER BY e.key)
+FROM foh.digits_list l, unnest(l.ids, l.marks) AS e (key, marks) WHERE e.key < 900
+"""
+
+
+def entries(connection: Connection, geometry: int) -> Any:
+    """Keys of the first rows with their lists, and their geometry bits where those are not the code."""
+    return rows_of(
+        connection,
+        "SELECT array_agg((e.key, l.center, CASE WHEN %s > 0 THEN e.geometry END) ORDER BY e.key)"
+        " FROM foh.digits_list l, unnest(l.ids, l.geometry) AS e (key, geometry) WHERE e.key < 900",
+        geometry,
+    )
+
+
+def rows_of(connection: Connection, query: str, *values: Any) -> Any:
+    found = connection.execute(query, values).fetchone()
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
+@pytest.mark.parametrize("geometry", [0, 32, 64, 192])
+def test_triggers_and_updater_agree(connection: Connection, distance: str, geometry: int) -> None:
+    create_table(connection)
+    insert(connection, range(600))
+    options = json.dumps({"geometry": geometry, "learn_rows": 10_000})
+    create_index(connection, distance=distance, options=options)
+    build(connection, "digits")
+    insert(connection, range(600, 800))
+    written, homes = rows_of(connection, STREAMED)
+    update(connection, "digits")
+    assert waiting(connection) == 0
+    (listed,) = rows_of(connection, LISTED, 600)
+    # Arithmetic in another order: a number that is nearly at its threshold may fall on either side.
+    assert sum(a == b for a, b in zip(written, listed, strict=True)) >= 195
+    (items,) = rows_of(
+        connection, "SELECT array_agg((key, home) ORDER BY key) FROM foh.digits_item WHERE key >= 600"
+    )
+    assert sum(a == b for a, b in zip(homes, items, strict=True)) >= 195
+    assert violations(connection) == []
+
+
+@pytest.mark.parametrize("geometry", [0, 64])
+def test_encoding_again_moves_nothing(connection: Connection, geometry: int) -> None:
+    create_table(connection)
+    insert(connection, range(900))
+    create_index(connection, options=json.dumps({"geometry": geometry, "learn_rows": 300, "max_stale": 0}))
+    build(connection, "digits")
+    before = entries(connection, geometry)
+    marks = rows_of(connection, MARKS)
+    insert(connection, range(900, 1200))
+    run = update(connection, "digits")
+    assert run.rows_encoded > 0
+    assert "moved" not in run.metrics
+    assert entries(connection, geometry) == before
+    assert rows_of(connection, MARKS) != marks
+    assert violations(connection) == []
+
+
+def test_long_keys(connection: Connection) -> None:
+    """One key of a megabyte costs a megabyte, not one for each of the keys that are remembered."""
+    create_table(connection, key="text")
+    insert(connection, range(600))
+    connection.execute("UPDATE digit SET id = repeat(md5(id), 60) WHERE id = '7'")
+    create_index(connection)
+    build(connection, "digits")
+    (size,) = rows_of(connection, "SELECT coalesce(max(length(data)), 0) FROM foh.model_state")
+    assert size < 1 << 20
+    assert violations(connection) == []
