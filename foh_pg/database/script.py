@@ -64,9 +64,17 @@ def apply(op: Operations, *names: str) -> None:
 def code() -> list[str]:
     """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
     pieces = resources.sql_files("index")
-    files = [*resources.sql_files("functions", "views"), "grants.sql", "install/indexes.sql"]
-    return [
+    files = [
+        *resources.sql_files("functions", "views"),
+        # Before any right is granted or revoked, which makes a new version of the function's row too.
+        "install/drop_outdated.sql",
+        "grants.sql",
+        "install/indexes.sql",
+    ]
+    statements = [
+        resources.sql("install/remember_functions.sql").strip(),
         "DELETE FROM foh.template",
         *(template(PurePosixPath(name).stem, resources.sql(name)) for name in pieces),
         *(statement(f"sql/{name}", resources.sql(name)) for name in files),
     ]
+    return [f"{text};" for text in statements]

@@ -55,10 +55,5 @@ BEGIN
             EXECUTE format('DROP FUNCTION %s', f.signature);
         END LOOP;
     END LOOP;
-
-    DROP FUNCTION IF EXISTS foh._allow_reading(regclass, name[]), foh._forbid_reading(foh.index, regclass), foh._grant_ownership(name, boolean),
-        foh._reader_functions(foh.index), foh._set_status(int, text), foh._create_objects(foh.index, name), foh._drop_objects(foh.index),
-        foh._replace_index(foh.index, foh.index), foh._refuse_search(text, int, int, int, int, int), foh._runs(bit[]), foh._run_starts(bit[]),
-        foh._run_ends(bit[]), foh.search(text, @vector@.vector, int, int, int, text, jsonb);
 END
 $foh$;

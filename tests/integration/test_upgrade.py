@@ -83,12 +83,10 @@ class Table:
         return 1 - self.vectors @ query / np.linalg.norm(self.vectors, axis=1) / np.linalg.norm(query)
 
     def search(self, query: Any, k: int = 10, more: str = "") -> list[Any]:
-        text = f"SELECT {{}} FROM {{}}(%s::real[]::extensions.vector, %s{more})"
-        statement = sql.SQL(text).format(
-            sql.Identifier(self.key), sql.Identifier("foh", f"{self.index}_search")
-        )
-        with psycopg.ClientCursor(self.owner) as cursor:
-            return [key for (key,) in cursor.execute(statement, [list(map(float, query)), k])]
+        key, function = sql.Identifier(self.key), sql.Identifier("foh", f"{self.index}_search")
+        vector = sql.Literal(list(map(float, query)))
+        call = sql.SQL(f"SELECT {{}} FROM {{}}({{}}::real[]::extensions.vector, {k}{more})")
+        return [found for (found,) in self.owner.execute(call.format(key, function, vector))]
 
     def queries(self, n: int = 15) -> Any:
         random = np.random.default_rng(1)
@@ -151,7 +149,7 @@ class TestAnswers:
             " FROM generate_series(1, 200) n"
         )
         run = update(released.dsn(), "products")
-        assert "map" in run.metrics or "map_present" in run.metrics
+        assert "flipped" in run.metrics
         assert violations(owner, "products") == []
 
     def test_a_model_of_before_can_be_returned_to(self, released: Database) -> None:
@@ -170,10 +168,10 @@ class TestAnswers:
         rebuild(released.dsn(), "papers")
         update(released.dsn(), "events", full=True)
         for index in INDEXES:
+            catch_up(released, index)
             owner.execute("SELECT foh.alter_index(%s, '{\"probes\": 4}')", [index])
             owner.execute("SELECT foh.refresh(%s)", [index])
             owner.execute("SELECT foh.repair(%s)", [index])
-            catch_up(released, index)
             assert violations(owner, index) == []
             owner.execute("SELECT foh.drop_index(%s)", [index])
 
@@ -182,7 +180,7 @@ class TestWrites:
     def test_are_captured_at_every_point(self, migrated: Database) -> None:
         owner = migrated.connect()
         for point, key in (("before the update", 5001), ("after it", 5002)):
-            far = [40 + key, -40] + [0] * 14
+            far = [90 if place == key - 5000 else -40 for place in range(16)]
             owner.execute("INSERT INTO product VALUES (%s, 'new', '{red}', %s::real[])", [key, far])
             owner.execute("UPDATE product SET embedding = %s::real[] WHERE id = %s", [far, key - 4900])
             owner.execute("DELETE FROM product WHERE id = %s", [key - 4800])
@@ -194,8 +192,6 @@ class TestWrites:
             for index in ("products", "papers", "events"):
                 catch_up(migrated, index)
                 assert violations(owner, index) == [], point
-        tags = "SELECT count(*) FROM foh.label WHERE name = 'late'"
-        assert owner.execute(tags).fetchone() != (0,)
 
     def test_that_wait_for_the_migration_are_captured(self, released: Database) -> None:
         superuser, writer = released.connect(None, autocommit=False), released.connect("app_writer")
