@@ -79,7 +79,7 @@ def create_index(
 def quality(
     connection: psycopg.Connection[Any], index: str, rows: table.Rows, arrived: int
 ) -> dict[str, float]:
-    """By label and by nearness what the SQL search finds with its default options among the rows there are."""
+    """By label and by nearness what the SQL search finds among the rows there are, by default options."""
     present = table.Rows(rows.data, rows.base[:arrived], rows.queries)
     found = [_ask(connection, index, rows, k) for k in (FIRST, RANKS)]
     return judge(present, *found)

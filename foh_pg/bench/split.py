@@ -90,7 +90,7 @@ class Split:
         return found
 
     def distances(self, first: int, rows: Rows) -> npt.NDArray[np.float64]:
-        """Mean cosine distance of rows of the base, (queries, n) by place, from the queries from `first` on."""
+        """Mean cosine distance of rows of the base, (queries, n) by place, from queries `first` and on."""
         asked = _unit(self.data.X[self.queries[first : first + len(rows)]])
         found = _unit(self.data.X[self.base[rows.ravel()]]).reshape(*rows.shape, -1)
         return np.asarray(1 - np.einsum("qd,qnd->qn", asked, found).mean(axis=1), dtype=np.float64)

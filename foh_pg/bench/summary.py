@@ -208,10 +208,20 @@ def detail_table(report: Report, bits: int) -> Table:
         )
     return Table(
         f"Precision, training and size at {bits} bits",
-        "P@k is the share of relevant rows among the first k, recall@10 the share of the exact ten nearest by "
-        "cosine among the first ten, distance the mean cosine distance of these. Seconds of CPU are for the whole stream; bytes "
+        "P@k is the share of relevant rows among the first k, recall@10 the share of the exact ten nearest "
+        "by cosine among the first ten, distance the mean cosine distance of these. Seconds of CPU are for "
+        "the whole stream; bytes "
         "are what is stored per row beside key and labels.",
-        ["method", "mAP", *(f"P@{k}" for k in ranks), "recall@10", "distance", "train s", "rows/s", "bytes/row"],
+        [
+            "method",
+            "mAP",
+            *(f"P@{k}" for k in ranks),
+            "recall@10",
+            "distance",
+            "train s",
+            "rows/s",
+            "bytes/row",
+        ],
         rows,
     )
 

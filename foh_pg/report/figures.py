@@ -71,7 +71,9 @@ def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
 
 def nearness(content: Content, points: Sequence[Quality]) -> Figure:
     title = "By label and by nearness, by foh-pg evaluate"
-    measured = [(p.version, p.evaluated) for p in points if p.evaluated and "recall10" in p.evaluated["index"]]
+    measured = [
+        (p.version, p.evaluated) for p in points if p.evaluated and "recall10" in p.evaluated["index"]
+    ]
     if not measured:
         return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
     series = [
@@ -81,9 +83,9 @@ def nearness(content: Content, points: Sequence[Quality]) -> Figure:
     ]
     last = measured[-1][1]
     note = (
-        "The share of the first ten that has a label of the query, and the share of the exact ten that is among "
-        f"them. The mean distance of the first ten is {last['index']['distance10']:.4g}, of the exact ten "
-        f"{last['exact']['distance10']:.4g}."
+        "The share of the first ten that has a label of the query, and the share of the exact ten that is "
+        f"among them. The mean distance of the first ten is {last['index']['distance10']:.4g}, of the exact "
+        f"ten {last['exact']['distance10']:.4g}."
     )
     return Figure(title, svg.lines(series, y_label="share", x_label="version", from_zero=True), note)
 

@@ -75,7 +75,7 @@ def nothing_to_learn(sample: Sample) -> Advice | None:
         return Advice(
             "pgvector",
             "Use plain pgvector: without labels there is nothing to learn from, and this index would rank by "
-            "geometry alone: smaller than HNSW, with less recall at the same CPU unless it reads more.",
+            "geometry alone.",
         )
     if sample.share < FEW_LABELLED:
         return Advice(
@@ -151,8 +151,8 @@ def _projection(figures: Sequence[Figure], best: Figure, k: int) -> str:
     """Tell where vectors of label scores find more by label."""
     found = [f for f in figures if f.way == "supervised projection" and Gain.of(f, best, k).worthwhile]
     return "".join(
-        f" A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier to "
-        "train, and to apply to every row and query, yourself."
+        f" A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier "
+        "to train, and to apply to every row and query, yourself."
         for f in found
     )
 

@@ -29,10 +29,7 @@ def figures(
         Figure(QUARTER, None, "distance", {10: shares(fewer)}, None),
         Figure("exact cosine", None, "distance", {10: cosine, 100: shares(0.2)}, None),
         Figure("classify and filter", None, "likeliest label", {10: filtered, 100: shares(0.2)}, None),
-        *(
-            Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None)
-            for bits, found in codes.items()
-        ),
+        *(Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None) for bits, found in codes.items()),
     ]
 
 
