@@ -184,10 +184,9 @@ def tagged(database: Database) -> psycopg.Connection[Any]:
 
 
 def found(connection: psycopg.Connection[Any], query: Any, k: int = 1, **arguments: Any) -> list[int]:
+    """From all lists: however many rows are asked for, the lists answer."""
     given = {"shortlist": None, "labels": None, **arguments}
-    call = (
-        "SELECT id FROM foh.items_search(%(query)s, %(k)s, shortlist => %(shortlist)s, labels => %(labels)s)"
-    )
+    call = "SELECT id FROM foh.items_search(%(query)s, %(k)s, 1000, %(shortlist)s, labels => %(labels)s)"
     return [row[0] for row in connection.execute(call, {"query": text(query), "k": k, **given})]
 
 
