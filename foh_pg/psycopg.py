@@ -32,8 +32,10 @@ REGISTER = {
 # By the extension and not by the search_path, which need not name its schema.
 TYPES = """
 SELECT t.typname, t.oid, t.typarray
-FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_type t ON t.typnamespace = e.extnamespace
-WHERE e.extname = 'vector' AND t.typname IN ('vector', 'halfvec', 'sparsevec')
+FROM pg_catalog.pg_extension e
+JOIN pg_catalog.pg_type t ON t.typnamespace OPERATOR(pg_catalog.=) e.extnamespace
+WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
+  AND t.typname OPERATOR(pg_catalog.=) ANY (ARRAY['vector', 'halfvec', 'sparsevec']::pg_catalog.name[])
 """
 
 

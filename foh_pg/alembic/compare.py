@@ -15,6 +15,7 @@ from foh_pg.database import migrations
 from foh_pg.errors import SchemaError
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
+from foh_pg.sqlalchemy.search_path import pinned
 
 try:
     from alembic.util import PriorityDispatchResult
@@ -77,7 +78,9 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
     operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
     default = connection.dialect.default_schema_name
     wanted = _wanted(context, default)
-    present = _present(connection) if _is_readable(connection, bool(wanted)) else {}
+    migrations.refuse_foreign(connection)
+    with pinned(connection):
+        present = _present(connection) if _is_readable(connection, bool(wanted)) else {}
     before = list(_install(connection)) if wanted else []
     drops: list[MigrateOperation] = []
     changes: list[MigrateOperation] = []

@@ -10,6 +10,7 @@ from foh_pg.cli.options import Dsn, Json, read_bits
 from foh_pg.cli.output import print_json, print_table
 from foh_pg.cli.progress import progress_bar
 from foh_pg.cli.session import session
+from foh_pg.database.connection import resolve
 
 
 def advise(
@@ -38,7 +39,7 @@ def advise(
     with session(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
-        found = measured.read(connection, table, embedding, labels, sample)
+        found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:

@@ -6,6 +6,7 @@ import typer
 
 from foh_pg.cli.options import Dsn, IndexName, parse_pairs
 from foh_pg.cli.session import session
+from foh_pg.database.connection import resolve
 from foh_pg.index import calls
 
 # typer reads the annotations at run time, on Python 3.10 too.
@@ -64,8 +65,10 @@ def create_index(
         "learner": learner,
         "options": parse_pairs(option, "--option") if option else None,
     }
-    call = calls.create(name, source, embedding, arguments)
     with session(dsn) as connection:
+        if labels_from is not None:
+            arguments["labels_from"] = resolve(connection, labels_from)
+        call = calls.create(name, resolve(connection, source), embedding, arguments)
         row = connection.execute(call.statement, call.parameters).fetchone()
         assert row is not None
     typer.echo(row["create_index"])

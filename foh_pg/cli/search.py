@@ -3,7 +3,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, Optional
 
 import numpy as np
@@ -15,6 +15,7 @@ from psycopg import sql
 from foh_pg.cli.options import Dsn, IndexName, Json, parse_pairs
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.session import session
+from foh_pg.database.connection import own_path
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import Search, quoted
@@ -140,7 +141,9 @@ def found(
     columns: list[str],
 ) -> list[Row]:
     given = options._asdict()
-    matches = index.search_like(like, **given) if query is None else index.search(query, **given)
+    # A filter may call functions of the application; all else is named with its schema.
+    with own_path(connection) if options.filter is not None else nullcontext():
+        matches = index.search_like(like, **given) if query is None else index.search(query, **given)
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {index.about.key, *columns}
     # Ours make way for columns of the table, as in SQL for the key.

@@ -27,6 +27,8 @@ def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Conn
         )
         if installed:
             require_schema(plain)
+        else:
+            migrations.refuse_foreign(plain)
         plain.row_factory = dict_row  # type: ignore[assignment]
         yield plain  # type: ignore[misc]
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
+# What stands in a schema that others may write to must not run with our rights: an operator of theirs is
+# found before PostgreSQL's own where the types fit better. Set before any other statement.
+PIN = "SET search_path = pg_catalog, pg_temp"
 # A role's or a database's own settings must not change what our long statements see or how long they may run.
 SESSION = """
-SELECT set_config('default_transaction_isolation', 'read committed', false),
-       set_config('statement_timeout', '0', false),
-       set_config('idle_in_transaction_session_timeout', '0', false)
+SELECT pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+       pg_catalog.set_config('statement_timeout', '0', false),
+       pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false)
+"""
+# The name that stands for this table in any search_path.
+QUALIFIED = """
+SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s
 """
 
 
@@ -29,9 +40,33 @@ def connect(
         **parameters,
     )
     try:
+        connection.execute(PIN)
         connection.execute(SESSION)
         connection.autocommit = autocommit
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def own_path(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Go back to the search_path of the role and the database, for what the user wrote: a name, a filter.
+
+    Statements of ours that run inside must name the schema of all they call.
+    """
+    connection.execute("RESET search_path")
+    try:
+        yield
+    finally:
+        if not connection.closed and connection.info.transaction_status != TransactionStatus.INERROR:
+            connection.execute(PIN)
+
+
+def resolve(connection: psycopg.Connection[Any], table: str) -> str:
+    """The qualified name of a table, given as its user writes it; as it is where there is no such table."""
+    with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        with own_path(connection):
+            found = cursor.execute("SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid", [table]).fetchone()
+        named = cursor.execute(QUALIFIED, [found[0]]).fetchone() if found and found[0] else None
+    return table if named is None else str(named[0])

@@ -53,9 +53,10 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
     session = _session(connection)
     with _readable_errors(), session.transaction():
         session.run(resources.sql("install/lock.sql"))
-        start = _present_revision(session)
-        for statement in _statements(start, end):
-            session.run(statement)
+        with _trusted(session) as installed:
+            start = _present_revision(session) if installed else BASE
+            for statement in _statements(start, end):
+                session.run(statement)
     return Migrated(start, end)
 
 
@@ -66,15 +67,31 @@ def offline(to: str = HEAD, start: str = BASE) -> str:
 
 def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
     """The same without the transaction, for a script that has one already."""
-    body = [resources.sql("install/lock.sql"), *_statements(resolve(start), resolve(to))]
+    around = ("install/lock.sql", "install/trust.sql", "install/restore_path.sql")
+    lock, trust, restore = map(resources.sql, around)
+    body = [lock, trust, *_statements(resolve(start), resolve(to)), restore]
     return [statement.strip() for statement in body]
 
 
 def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
     """The revision that schema `foh` of this database is at: "base" where it is not installed."""
     session = _session(connection)
-    with _readable_errors(), session.transaction():
-        return _present_revision(session)
+    with _readable_errors(), session.transaction(), _trusted(session) as installed:
+        return _present_revision(session) if installed else BASE
+
+
+def refuse_foreign(connection: psycopg.Connection[Any] | sa.Connection) -> None:
+    """Refuse a schema `foh` that is not ours or whose owner a superuser must not trust; read none of it."""
+    if isinstance(connection, sa.Connection) and _is_autocommit(connection):
+        # One statement is a transaction, at whose end the search_path is what it was.
+        with _readable_errors():
+            connection.exec_driver_sql(
+                resources.sql("install/trust.sql"), execution_options={"no_parameters": True}
+            )
+        return
+    session = _session(connection)
+    with _readable_errors(), session.transaction(), _trusted(session):
+        pass
 
 
 def head() -> str:
@@ -129,8 +146,7 @@ class _SQLAlchemy:
     def __init__(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "postgresql":
             raise InputError(f"foh_pg works on PostgreSQL, this connection is to {connection.dialect.name}")
-        # SQLAlchemy asks the server for the level, and the server knows of no such level.
-        if getattr(connection.connection.dbapi_connection, "autocommit", False):
+        if _is_autocommit(connection):
             raise InputError(
                 "a migration is one transaction, and this connection has isolation level AUTOCOMMIT: "
                 "pass one without it"
@@ -148,6 +164,11 @@ class _SQLAlchemy:
 
     def column(self, query: str) -> list[Any]:
         return list(self.connection.exec_driver_sql(query).scalars())
+
+
+def _is_autocommit(connection: sa.Connection) -> bool:
+    # SQLAlchemy asks the server for the level, and the server knows of no such level.
+    return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
 
 
 def _session(connection: psycopg.Connection[Any] | sa.Connection) -> _Session:
@@ -179,10 +200,16 @@ def _readable_errors() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _trusted(session: _Session) -> Iterator[bool]:
+    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
+    session.run(resources.sql("install/trust.sql"))
+    [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
+    yield installed == "yes"
+    session.run(resources.sql("install/restore_path.sql"))
+
+
 def _present_revision(session: _Session) -> str:
-    [installed] = session.column("SELECT pg_catalog.to_regclass('foh.alembic_version') IS NOT NULL")
-    if not installed:
-        return BASE
     found = session.column("SELECT version_num FROM foh.alembic_version")
     if len(found) != 1:
         raise SchemaError(

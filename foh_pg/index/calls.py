@@ -1,4 +1,7 @@
-"""The SQL behind every method of Index and AsyncIndex, and its parameters. Nothing here talks to a server."""
+"""The SQL behind every method of Index and AsyncIndex, and its parameters. Nothing here talks to a server.
+
+The connection is the application's, and so is its search_path: everything is named with its schema.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,12 @@ def quoted(*parts: str) -> sql.SQL:
     return sql.SQL(sql.Identifier(*parts).as_string(None).replace("%", "%%"))
 
 
+def key_type(about: Description) -> sql.SQL:
+    """The type of the key, with its schema: in another search_path its name may stand for another type."""
+    names = {"integer": "int4", "bigint": "int8", "character varying": "varchar"}
+    return quoted("pg_catalog", names.get(about.key_type, about.key_type))
+
+
 def function(index: str, suffix: str) -> sql.SQL:
     return quoted("foh", f"{index}_{suffix}")
 
@@ -56,7 +65,7 @@ def named(arguments: Mapping[str, Any]) -> sql.Composed:
         sql.SQL("{} => {}{}").format(
             sql.Identifier(name),
             sql.Placeholder(name),
-            sql.SQL("::text::regclass" if name in REGCLASS else ""),
+            sql.SQL("::pg_catalog.text::pg_catalog.regclass" if name in REGCLASS else ""),
         )
         for name in arguments
     )
@@ -102,7 +111,7 @@ def search_many(index: str, about: Description, queries: npt.ArrayLike, options:
     arguments = options.arguments()
     statement = sql.SQL(
         "SELECT q.at, r.key, r.distance, r.score"
-        " FROM unnest(%(queries)s::{}[]) WITH ORDINALITY AS q (query, at)"
+        " FROM pg_catalog.unnest(%(queries)s::{}[]) WITH ORDINALITY AS q (query, at)"
         " CROSS JOIN LATERAL {}(q.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
         " ORDER BY q.at, r.rank"
     ).format(quoted(about.vector_schema, "vector"), function(index, "search"), named(arguments))
@@ -115,16 +124,16 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
     statement = sql.SQL(
         "SELECT r.key, r.distance, r.score"
         " FROM (SELECT {} AS key, {}::{} AS query FROM {}"
-        " WHERE {} = %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
+        " WHERE {} OPERATOR(pg_catalog.=) %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
         " CROSS JOIN LATERAL {}(s.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
-        " WHERE r.key <> s.key ORDER BY r.rank LIMIT %(limit)s"
+        " WHERE r.key OPERATOR(pg_catalog.<>) s.key ORDER BY r.rank LIMIT %(limit)s"
     ).format(
         quoted(about.key),
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
         quoted(about.key),
-        sql.SQL(about.key_type),
+        key_type(about),
         quoted(about.embedding),
         function(index, "search"),
         named(arguments),
@@ -134,12 +143,12 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
 
 def embedding(about: Description, key: Any) -> Call:
     """The vector of a row, where the caller sees one of that key."""
-    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} = %(key)s::{}").format(
+    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} OPERATOR(pg_catalog.=) %(key)s::{}").format(
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
         quoted(about.key),
-        sql.SQL(about.key_type),
+        key_type(about),
     )
     return Call(statement, {"key": key})
 
@@ -168,13 +177,14 @@ def hash_functions(index: str) -> Call:
     """Hash functions and, with the first, the thresholds: one statement, so both are of one version."""
     statement = sql.SQL(
         "SELECT h.version, h.weights, h.bias, t.bits, t.threshold, t.signs"
-        " FROM {}() h LEFT JOIN {}() t ON h.number = 0 ORDER BY h.number"
+        " FROM {}() h LEFT JOIN {}() t ON h.number OPERATOR(pg_catalog.=) 0 ORDER BY h.number"
     ).format(function(index, "hash_functions"), function(index, "thresholds"))
     return Call(statement, {})
 
 
 def status(index: str) -> Call:
-    return Call(sql.SQL("SELECT * FROM foh.index_stat WHERE name = %(name)s").format(), {"name": index})
+    statement = sql.SQL("SELECT * FROM foh.index_stat WHERE name OPERATOR(pg_catalog.=) %(name)s")
+    return Call(statement.format(), {"name": index})
 
 
 def alter(index: str, options: Mapping[str, Any]) -> Call:

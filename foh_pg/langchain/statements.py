@@ -13,6 +13,7 @@ from sqlalchemy.sql.functions import Function
 from foh_pg.langchain.filters import Filter, condition
 from foh_pg.langchain.tables import Documents, VectorIn
 from foh_pg.sqlalchemy import foh_search
+from foh_pg.sqlalchemy.search import equal
 from foh_pg.sqlalchemy.types import QueryVector
 
 # pgvector's functions, by the distance of an index. Of the inner product, the negative: nearer is smaller.
@@ -86,10 +87,10 @@ def search(
     columns = [*_columns(documents), exact.label("foh_exact")]
     if with_vectors:
         columns.append(embedding.label("foh_vector"))
-    statement = sa.select(*columns).join_from(documents.table, nearest, documents.key == key).order_by(score)
+    joined = sa.select(*columns).join_from(documents.table, nearest, equal(documents.key, key))
     return [
         Found(_document(documents, row), row["foh_exact"], list(row["foh_vector"]) if with_vectors else [])
-        for row in connection.execute(statement).mappings()
+        for row in connection.execute(joined.order_by(score)).mappings()
     ]
 
 

@@ -19,7 +19,7 @@ from foh_pg.langchain import statements
 from foh_pg.langchain.engines import Engines
 from foh_pg.langchain.filters import Filter
 from foh_pg.langchain.statements import Found
-from foh_pg.langchain.tables import Documents, ExistingTable, OwnTable, Source
+from foh_pg.langchain.tables import PIN, Documents, ExistingTable, OwnTable, Source
 
 T = TypeVar("T")
 Connectable = str | sa.URL | sa.Engine | AsyncEngine
@@ -274,6 +274,7 @@ class FOHVectorStore(VectorStore):
 
     def _documents(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
         if self._found is not None:
+            connection.exec_driver_sql(PIN)
             return self._found
         found = self._source.find(connection, dimensions)
         # What this transaction makes may be rolled back; what it found was there before.

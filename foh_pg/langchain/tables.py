@@ -15,14 +15,25 @@ from foh_pg.errors import InputError, SchemaError
 from foh_pg.sqlalchemy import FOHIndex
 from foh_pg.sqlalchemy.definition import qualified, quoted
 
+# The search_path of the application says where the table is, and may have operators of others in it.
+RELATION = sa.text(
+    "SELECT CAST(pg_catalog.to_regclass(:relation) AS pg_catalog.oid) AS oid,"
+    " pg_catalog.current_schema() AS schema, pg_catalog.current_setting('search_path') AS path"
+)
+RETURN = sa.text("SELECT pg_catalog.set_config('search_path', :path, true)")
 PLACE = sa.text("""
 SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector') AS vector,
-       pg_catalog.to_regclass(:relation) IS NOT NULL AS has_table,
+       coalesce((SELECT n.nspname FROM pg_catalog.pg_class c
+                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = CAST(:oid AS oid)),
+                CAST(:schema AS name)) AS schema,
+       CAST(:path AS text) AS path,
+       CAST(:oid AS oid) IS NOT NULL AS has_table,
        EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'foh') AS installed,
        EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
                WHERE n.nspname = 'foh' AND p.proname = :search) AS has_index
 """)
+PIN = "SET LOCAL search_path = pg_catalog, pg_temp"
 # Two processes may need the table at the same time; a table that is there is no error, its index would be.
 LOCK = sa.text(
     "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.langchain ' || :name, 0))"
@@ -72,7 +83,7 @@ class Documents:
             return python_type(identifier)
         except ValueError as error:
             raise InputError(
-                f"{identifier!r} is no key of {self.table.key!r}, which are {self.key.type}"
+                f"{identifier!r} is no key of {self.table.name!r}, which are {self.key.type}"
             ) from error
 
     def metadata_values(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +93,7 @@ class Documents:
         if unknown:
             raise InputError(
                 f"metadata {', '.join(map(repr, unknown))}: "
-                f"{self.table.key!r} keeps {', '.join(self.metadata) or 'none'}"
+                f"{self.table.name!r} keeps {', '.join(self.metadata) or 'none'}"
             )
         return dict(metadata)
 
@@ -113,18 +124,22 @@ class OwnTable:
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
         place = _place(connection, self.name, self.schema, self.index)
         if place.has_table and place.has_index:
-            return self._documents(place.vector, None)
+            return self._documents(place, None)
         if dimensions is None:
+            # The table may be made next, in the schema that the application's search_path says.
+            connection.execute(RETURN, {"path": place.path})
             return None
-        documents = self._documents(place.vector, dimensions)
+        documents = self._documents(place, dimensions)
         connection.execute(LOCK, {"name": self.index})
-        if not _place(connection, self.name, self.schema, self.index).has_table:
+        place = _place(connection, self.name, place.schema, self.index)
+        if not place.has_table:
             documents.table.metadata.create_all(connection)
-        elif not _place(connection, self.name, self.schema, self.index).has_index:
+        elif not place.has_index:
             connection.execute(documents.index.definition.create())
         return documents
 
-    def _documents(self, vector: str, dimensions: int | None) -> Documents:
+    def _documents(self, place: Any, dimensions: int | None) -> Documents:
+        vector = place.vector
         index = FOHIndex(self.index, "embedding", labels="labels", **self.options)
         table = sa.Table(
             self.name,
@@ -135,7 +150,7 @@ class OwnTable:
             sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
             sa.Column("embedding", VectorIn(dimensions, vector), nullable=False),
             index,
-            schema=self.schema,
+            schema=place.schema,
         )
         c = table.c
         return Documents(index, c.id, c.content, c.embedding, c.metadata, c.labels, vector)
@@ -161,10 +176,10 @@ class ExistingTable:
                 f"there is no index {self.index!r} in this database: SELECT foh.create_index('{self.index}', "
                 f"'{qualified(self.name, self.schema)}', '{self.embedding}') makes it"
             )
-        table = sa.Table(self.name, sa.MetaData(), schema=self.schema, autoload_with=connection)
+        table = sa.Table(self.name, sa.MetaData(), schema=place.schema, autoload_with=connection)
         for name in (self.content, self.embedding, *self._metadata_names()):
             if name not in table.c:
-                raise InputError(f"{table.key!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
+                raise InputError(f"{table.name!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
         [key] = table.primary_key
         metadata: Any = {name: table.c[name] for name in self._metadata_names()}
         if isinstance(self.metadata, str):
@@ -178,9 +193,11 @@ class ExistingTable:
 
 
 def _place(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:
-    place = connection.execute(
-        PLACE, {"relation": qualified(name, schema), "search": f"{index}_search"}
-    ).one()
+    """Where the table and the index are. From here on the transaction has our search_path."""
+    relation = connection.execute(RELATION, {"relation": qualified(name, schema)}).one()
+    connection.exec_driver_sql(PIN)
+    given = {"oid": relation.oid, "path": relation.path, "search": f"{index}_search"}
+    place = connection.execute(PLACE, {**given, "schema": schema or relation.schema}).one()
     if not place.installed:
         raise SchemaError("schema foh is not installed in this database: run foh-pg migrate once")
     return place

@@ -12,12 +12,13 @@ from sqlalchemy import Boolean, Integer, String, TextClause, bindparam, text
 # Every argument each time: one text that a driver can prepare. NULL is what an absent one means.
 CREATE = """
 SELECT foh.create_index(
-    name => :name, source => CAST(:source AS regclass), embedding => CAST(:embedding AS name),
-    labels => CAST(:labels AS name), labels_from => CAST(:labels_from AS regclass),
-    labels_key => CAST(:labels_key AS name), bits => :bits, dimensions => :dimensions,
-    distance => :distance, learner => :learner, options => CAST(:options AS jsonb))
+    name => :name, source => CAST(:source AS pg_catalog.regclass),
+    embedding => CAST(:embedding AS pg_catalog.name),
+    labels => CAST(:labels AS pg_catalog.name), labels_from => CAST(:labels_from AS pg_catalog.regclass),
+    labels_key => CAST(:labels_key AS pg_catalog.name), bits => :bits, dimensions => :dimensions,
+    distance => :distance, learner => :learner, options => CAST(:options AS pg_catalog.jsonb))
 """
-ALTER = "SELECT foh.alter_index(:name, CAST(:options AS jsonb))"
+ALTER = "SELECT foh.alter_index(:name, CAST(:options AS pg_catalog.jsonb))"
 DROP = "SELECT foh.drop_index(:name, :if_exists)"
 
 

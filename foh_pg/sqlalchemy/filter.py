@@ -79,7 +79,7 @@ def pushed(
             f"filter: {source.key!r} has a column named params, which hides the values of a filter: "
             "write the values with sqlalchemy.literal_column(), or search without filter"
         )
-    return FilterText(inner), sa.func.jsonb_build_object(*parameters)
+    return FilterText(inner), sa.func.pg_catalog.jsonb_build_object(*parameters)
 
 
 def _refuse_other_tables(condition: Any, source: sa.Table) -> None:

@@ -99,7 +99,13 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
     if mapper is not None:
         # The attribute, and not the column: it follows an alias.
         column = getattr(entity, mapper.get_property_by_column(column).key)
-    return sa.select(entity, score).join_from(entity, search, column == key).order_by(score)
+    return sa.select(entity, score).join_from(entity, search, equal(column, key)).order_by(score)
+
+
+def equal(one: Any, other: Any) -> sa.ColumnElement[bool]:
+    """Equality by PostgreSQL's own operator, whatever stands before it in the search_path."""
+    compared: sa.ColumnElement[bool] = one.op("OPERATOR(pg_catalog.=)", is_comparison=True)(other)
+    return compared
 
 
 def _number(value: int | None) -> sa.BindParameter[int | None]:

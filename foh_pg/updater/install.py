@@ -151,10 +151,10 @@ def install(session: Session, run: Run, new: Installation) -> None:
             raise
     with run.phase("vacuum"):
         for statement in VACUUM:
-            session.execute(statement)
+            session.vacuum(statement)
         tables = {name: session.names[name] for name in ("list", "sample")}
         for (table,) in session.rows(REPLACED, tables):
-            session.execute(VACUUM_LISTS if table == "list" else VACUUM_SAMPLES)
+            session.vacuum(VACUUM_LISTS if table == "list" else VACUUM_SAMPLES)
 
 
 def _fence(session: Session, new: Installation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ from psycopg.rows import tuple_row
 
 from foh_pg.database.connection import connect
 from foh_pg.database.copy import Column, copy_in, copy_out
+from foh_pg.database.migrations import refuse_foreign
 from foh_pg.errors import BusyError, InputError, SessionError
 
-# The first half of the key of the advisory lock, as in foh._lock.
-LOCK = 1179602992
+PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 # For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
 # show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
@@ -35,13 +36,13 @@ PATIENCE = """
 SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'
 """
 
-HOLDS = """
-SELECT pg_catalog.pg_backend_pid(), EXISTS (
-    SELECT FROM pg_catalog.pg_locks l
-    WHERE l.locktype = 'advisory' AND l.granted AND l.pid = pg_catalog.pg_backend_pid() AND l.objsubid = 2
-      AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d
-                        WHERE d.datname = pg_catalog.current_database())
-      AND l.classid = {lock}::oid AND l.objid = %(index)s::bigint::oid)
+# Before there is a lock, and without schema foh, only the process is asked for.
+PID = "SELECT pg_catalog.pg_backend_pid()"
+HOLDS = "SELECT pg_catalog.pg_backend_pid(), foh._holder(%(index)s) = pg_catalog.pg_backend_pid()"
+
+TAKE = """
+UPDATE foh.updating SET pid = pg_catalog.pg_backend_pid(), key = %(key)s, role = session_user
+WHERE index = %(index)s
 """
 
 
@@ -64,10 +65,12 @@ class Session:
         self.connection = connection
         self.names: dict[str, str] = {}
         self.locked: int | None = None
+        self._key = 0
         connection.autocommit = True
-        (self.pid,) = self.one("SELECT pg_catalog.pg_backend_pid()")
+        (self.pid,) = self.one(PID)
         self._refuse_standby()
         self._refuse_pooler()
+        refuse_foreign(connection)
 
     # -- statements ----------------------------------------------------------------------------------------
 
@@ -78,15 +81,19 @@ class Session:
             name: sql.SQL(value.replace("%", "%%") if parameters else value)
             for name, value in self.names.items()
         }
-        return sql.SQL(text).format(lock=sql.Literal(LOCK), **names)
+        return sql.SQL(text).format(**names)
 
     def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
         """Run one statement; return how many rows it touched."""
-        with self.connection.cursor(row_factory=tuple_row) as cursor:
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
             return cursor.execute(self.compose(text, parameters), parameters or None).rowcount
 
+    def vacuum(self, text: LiteralString) -> None:
+        """Run a VACUUM, which allows no transaction around it and, with qualified names, needs none."""
+        self.connection.execute(self.compose(text, None))
+
     def rows(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        with self.connection.cursor(row_factory=tuple_row) as cursor:
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
             return cursor.execute(self.compose(text, parameters), parameters or None).fetchall()
 
     def one(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
@@ -96,16 +103,18 @@ class Session:
     def copy_out(
         self, text: LiteralString, columns: Sequence[Column], parameters: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        return copy_out(
-            self.connection, self.compose(text, parameters), columns, parameters=parameters or None
-        )
+        with self._pinned():
+            yield from copy_out(
+                self.connection, self.compose(text, parameters), columns, parameters=parameters or None
+            )
 
     def copy_in(
         self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]
     ) -> int:
         """Append rows to a table of the index, given by its suffix, or to one of foh, given as foh.name."""
         target = sql.Identifier(*table.split(".")) if "." in table else sql.SQL(self.names[table])
-        return copy_in(self.connection, target, names, columns, values)
+        with self._pinned():
+            return copy_in(self.connection, target, names, columns, values)
 
     # -- transactions --------------------------------------------------------------------------------------
 
@@ -124,30 +133,50 @@ class Session:
     @contextmanager
     def _transaction(self, mode: LiteralString) -> Iterator[None]:
         with self.connection.transaction():
-            self.execute(mode)
+            self.connection.execute(mode)
+            self.connection.execute(PINNED)
             self.execute(SETTINGS)
             self.check()
+            yield
+
+    @contextmanager
+    def _pinned(self) -> Iterator[None]:
+        """A statement outside of our transactions has one of its own: the session's path may be any."""
+        if self.connection.info.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        with self.connection.transaction():
+            self.connection.execute(PINNED)
             yield
 
     # -- the lock ------------------------------------------------------------------------------------------
 
     def lock(self, index: int, name: str) -> None:
-        """Take the lock of an index until `unlock` or the end of the connection; never wait for it."""
-        (taken,) = self.one("SELECT pg_catalog.pg_try_advisory_lock({lock}, %(index)s)", {"index": index})
-        if not taken:
-            raise BusyError(
-                f"index {name!r} is being worked on by another updater: try again when it is done"
-            )
+        """Take the lock of an index until `unlock` or the end of the connection; never wait for it.
+
+        Any role can take an advisory lock whose key it knows. So the key is a random one, and what counts is
+        the row of foh.updating that names it together with this process, see foh._holder.
+        """
+        with self.write():
+            try:
+                self.execute("SELECT foh._lock(%(index)s)", {"index": index})
+            except psycopg.errors.LockNotAvailable as error:
+                raise BusyError(
+                    f"index {name!r} is being worked on by another updater: try again when it is done"
+                ) from error
+            self._key = secrets.randbits(63)
+            self.execute("SELECT pg_catalog.pg_advisory_lock(%(key)s)", {"key": self._key})
+            self.execute(TAKE, {"index": index, "key": self._key})
         self.locked = index
 
     def unlock(self) -> None:
-        if self.locked is not None and not self.connection.closed:
-            self.execute("SELECT pg_catalog.pg_advisory_unlock({lock}, %(index)s)", {"index": self.locked})
-        self.locked = None
+        if self._key and not self.connection.closed:
+            self.execute("SELECT pg_catalog.pg_advisory_unlock(%(key)s)", {"key": self._key})
+        self.locked, self._key = None, 0
 
     def check(self) -> None:
         """Refuse to go on where the server's side of this connection is not the one that began."""
-        pid, held = self.one(HOLDS, {"index": self.locked or 0})
+        pid, held = (*self.one(PID), None) if self.locked is None else self.one(HOLDS, {"index": self.locked})
         if pid != self.pid:
             raise SessionError(
                 f"this connection moved from server process {self.pid} to {pid}: it goes through a proxy "

@@ -13,3 +13,5 @@ ALTER TABLE foh.model_state ENABLE ROW LEVEL SECURITY;
 CREATE POLICY granted ON foh.model_state USING ((SELECT i.id FROM foh.index i WHERE i.id = model_state.index) IS NOT NULL);
 ALTER TABLE foh.run ENABLE ROW LEVEL SECURITY;
 CREATE POLICY granted ON foh.run USING ((SELECT i.id FROM foh.index i WHERE i.id = run.index) IS NOT NULL);
+ALTER TABLE foh.updating ENABLE ROW LEVEL SECURITY;
+CREATE POLICY granted ON foh.updating USING ((SELECT i.id FROM foh.index i WHERE i.id = updating.index) IS NOT NULL);

@@ -41,5 +41,14 @@ CREATE TABLE foh.claim (
     transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 
+-- The updater at work on an index: see foh._lock. A row for each index, which only who may update it can lock or change.
+CREATE TABLE foh.updating (
+    index int PRIMARY KEY,
+    pid   int,
+    key   bigint,
+    role  name
+);
+INSERT INTO foh.updating (index) SELECT i.id FROM foh.index i;
+
 -- The state of a build that was interrupted fits the old lists only.
 DELETE FROM foh.model_state WHERE version = 0 AND name IN ('plan', 'plan_learner', 'position');

@@ -41,6 +41,14 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
+        SELECT 'pgvector has moved to another schema: run foh.refresh', 'it is in ' || foh._vector_schema()
+        FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name
+          AND strpos(p.prosrc, foh._vector_schema() || '.vector_dims(') = 0;
+    RETURN QUERY
+        SELECT 'a role may not use the schema of pgvector: grant it', format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), o.role)
+        FROM (SELECT DISTINCT x.role FROM unnest(ARRAY[foh._acting_role(i.name), foh._owner()]) AS x (role)) o
+        WHERE NOT has_schema_privilege(o.role, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE');
+    RETURN QUERY
         SELECT 'a column has changed: run foh.refresh',
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
                       WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)

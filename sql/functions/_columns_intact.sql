@@ -1,11 +1,18 @@
 -- The condition, over row i of foh.index, that every column the index reads is where it was, of its type, and readable.
 -- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ: the cache, which
--- is up to date, is then asked as well for names, and whether the table was rewritten, as a change of type does. Every trigger call pays for this, so it counts its lookups.
+-- is up to date, is then asked as well for names, and whether the table was rewritten, as a change of type does.
+-- pgvector's type goes by the name that it has now: after ALTER EXTENSION ... SET SCHEMA, or in a schema that was closed to the
+-- role, what the trigger calls in the schema of before would fail the write. Every trigger call pays for this, so it
+-- counts its lookups. An index with arrays for embeddings has no such column, and looks for the extension.
 CREATE OR REPLACE FUNCTION foh._columns_intact(i foh.index) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT string_agg(format($$
+    SELECT CASE WHEN i.embedding_type LIKE '%[]' THEN format($$
+               EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+                       WHERE e.extname = 'vector' AND n.nspname = %L AND has_schema_privilege(n.oid, 'USAGE')) AND $$,
+               (parse_ident(foh._vector_schema()))[1]) ELSE '' END
+        || string_agg(format($$
                CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, 0)).object_names = %2$L::text[]
                     THEN has_schema_privilege(%3$L, 'USAGE') ELSE false END
                AND %4$s = (SELECT count(*) FROM pg_attribute a
@@ -16,7 +23,11 @@ AS $function$
                                      AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
-                 string_agg(format('a.attname = %L AND a.atttypid = %L::regtype%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name, c.type,
+                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name,
+                                   CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
+                                        THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
+                                                    c.type, (parse_ident(c.type))[1])
+                                        ELSE format('a.atttypid = %L::regtype', c.type) END,
                                    CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
                             ' OR ') AS conditions
           FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text),

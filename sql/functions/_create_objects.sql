@@ -23,6 +23,7 @@ BEGIN
             i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.learner, i.options,
             i.row_triggers, foh._has_several(i), 'building')
     RETURNING * INTO i;
+    INSERT INTO foh.updating (index) VALUES (i.id);
     RETURN foh._make_tables(i);
 END
 $function$;

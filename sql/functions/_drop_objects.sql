@@ -23,6 +23,7 @@ BEGIN
     DELETE FROM foh.label x WHERE x.index = i.id;
     DELETE FROM foh.model x WHERE x.index = i.id;
     DELETE FROM foh.model_state x WHERE x.index = i.id;
+    DELETE FROM foh.updating x WHERE x.index = i.id;
     DELETE FROM foh.run x WHERE x.index = i.id;
     DELETE FROM foh.index x WHERE x.id = i.id;
 END

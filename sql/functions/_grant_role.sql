@@ -1,10 +1,10 @@
--- Grants with the rights of a superuser who asks for it, else with those of foh's owner.
+-- Grants with the rights of who asks where they suffice (a superuser's do), else with those of foh's owner.
 CREATE OR REPLACE FUNCTION foh._grant_role(i foh.index, role name, kind text, revoke boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    IF (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
+    IF foh._has_both_rights(foh._source_owner(i)) THEN
         IF kind = 'reader' THEN
             PERFORM foh._grant_reading(i, role, revoke);
         ELSE

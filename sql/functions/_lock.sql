@@ -1,10 +1,18 @@
 -- One at a time may build, update, roll back, refresh or drop an index. A courtesy: the fence is foh.index.version.
+-- Who does it in one transaction holds the row of foh.updating; an updater, which needs many, is written down there.
 CREATE OR REPLACE FUNCTION foh._lock(index int) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    busy boolean := false;
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(1179602992, index) THEN
+    BEGIN
+        PERFORM FROM foh.updating u WHERE u.index = _lock.index FOR UPDATE NOWAIT;
+    EXCEPTION WHEN lock_not_available THEN
+        busy := true;
+    END;
+    IF busy OR foh._holder(index) <> pg_backend_pid() THEN
         RAISE EXCEPTION 'foh: an updater is at work on index %', (SELECT quote_literal(i.name) FROM foh.index i WHERE i.id = index)
             USING ERRCODE = 'lock_not_available', HINT = 'Try again when it is done; foh-pg status shows what runs.';
     END IF;

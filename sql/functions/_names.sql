@@ -66,6 +66,7 @@ BEGIN
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
         'vector', v,
+        'vector_literal', quote_literal(v || '.vector'),
         'source', i.source_name,
         'source_oid', i.source::oid,
         'key', quote_ident(i.key),

@@ -9,7 +9,7 @@ BEGIN
     IF role = foh._owner() THEN
         RETURN;
     END IF;
-    EXECUTE format('REVOKE ALL ON foh.alembic_version, foh.index, foh.label, foh.model, foh.model_state, foh.run, foh.index_stat, foh.claim FROM %I', role);
+    EXECUTE format('REVOKE ALL ON foh.alembic_version, foh.index, foh.label, foh.model, foh.model_state, foh.run, foh.index_stat, foh.updating, foh.claim FROM %I', role);
     FOREACH f IN ARRAY foh._shared_functions('owner') LOOP
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', f, role);
     END LOOP;

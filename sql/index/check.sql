@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, call
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+-- Policies show the owner of the table its rows of foh; on the table they do not bind it (see foh._check_tables).
 SET row_security = on
 SET jit = off
 AS $body$

@@ -13,16 +13,14 @@ DECLARE
     ours boolean;
     vector_schema name;
 BEGIN
-    -- Nothing below, nor in the files that follow, depends on the session's search_path.
-    PERFORM pg_catalog.set_config('foh.caller_search_path', pg_catalog.current_setting('search_path'), true);
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     -- Functions call each other whatever the order of their files.
     PERFORM set_config('foh.caller_check_function_bodies', current_setting('check_function_bodies'), true);
     PERFORM set_config('check_function_bodies', 'off', true);
     PERFORM set_config('foh.caller_role', current_setting('role'), true);
 
     SELECT n.oid, pg_get_userbyid(n.nspowner) INTO present, present_owner FROM pg_namespace n WHERE nspname = 'foh';
-    ours := to_regclass('foh.alembic_version') IS NOT NULL;
+    -- Said by trust.sql: a schema that came since is not taken for ours.
+    ours := current_setting('foh.installed') = 'yes';
     IF present IS NOT NULL AND NOT ours AND EXISTS (
         SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = present
     ) THEN
@@ -83,12 +81,11 @@ BEGIN
 
     SELECT n.nspname INTO vector_schema
     FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector';
-    IF vector_schema IS NOT NULL AND NOT has_schema_privilege(owner, vector_schema, 'USAGE') THEN
-        BEGIN
+    -- Granted even where PUBLIC may use the schema: that right is often taken back later.
+    IF vector_schema IS NOT NULL THEN
+        IF has_schema_privilege(vector_schema, 'USAGE WITH GRANT OPTION') THEN
             EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', vector_schema, owner);
-        EXCEPTION
-            WHEN insufficient_privilege THEN NULL;
-        END;
+        END IF;
         IF NOT has_schema_privilege(owner, vector_schema, 'USAGE') THEN
             RAISE EXCEPTION 'role % may not use schema %, where pgvector is', quote_ident(owner),
                 quote_ident(vector_schema)

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from foh_pg.cli import update
+from foh_pg.updater.session import Session
 from tests.acceptance.test_cli import CommandLine
 from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
@@ -41,8 +42,8 @@ def test_the_commands_of_an_updater(built: CommandLine, connection: psycopg.Conn
 
 
 def test_a_busy_index_is_skipped(built: CommandLine, database: Database) -> None:
-    other = database.connect()
-    other.execute("SELECT pg_advisory_lock(1179602992, id) FROM foh.index")
+    other = Session(database.connect())
+    other.lock(*other.one("SELECT id, name FROM foh.index"))
     assert "another updater" in built("update", "digits", code=4).stderr
     assert "another updater" in built("build", "digits", code=1).stderr
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from foh_pg.embedded import EmbeddedServer
 from foh_pg.updater import update
-from foh_pg.updater.session import LOCK
+from foh_pg.updater.session import Session
 from tests.digits import create_index, create_table, insert, violations, waiting
 from tests.postgres import SETTINGS, Database, Server
 from tests.watching import Watch
@@ -138,7 +138,8 @@ def test_skips_an_index_that_is_locked_and_takes_it_afterwards(
 ) -> None:
     insert(streamed, range(100))
     other = database.connect("app_owner")
-    other.execute("SELECT pg_advisory_lock(%s, id) FROM foh.index", [LOCK])
+    session = Session(other)
+    session.lock(*session.one("SELECT id, name FROM foh.index"))
     watcher = watch(database.dsn(), "digits")
     watcher.wait_for_line("skipped: .*another updater")
     watcher.wait(lambda: watcher.metric('foh_runs_skipped_total{index="digits"}') >= 2)

@@ -130,8 +130,8 @@ class TestScript:
         )
         Operations(context).create_foh_index('100% "x"', "it's", schema="S", probes=3)
         quoted = '"S"."100% ""x"""'
-        assert f"source => CAST('{quoted}' AS regclass)" in buffer.getvalue()
-        assert "embedding => CAST('it''s' AS name)" in buffer.getvalue()
+        assert f"source => CAST('{quoted}' AS pg_catalog.regclass)" in buffer.getvalue()
+        assert "embedding => CAST('it''s' AS pg_catalog.name)" in buffer.getvalue()
         assert """'{"probes": 3}'""" in buffer.getvalue()
 
 

@@ -1,0 +1,183 @@
+"""A schema foh that somebody else made is refused before anything in it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from typer.testing import CliRunner
+
+from foh_pg.cli.app import app
+from foh_pg.cli.watch import open_connection
+from foh_pg.database import migrations
+from foh_pg.database.migrations import migrate, offline
+from foh_pg.errors import SchemaError
+from foh_pg.updater.build import build, rebuild
+from foh_pg.updater.evaluate import evaluate
+from foh_pg.updater.update import update
+from tests.postgres import Database, install_pgvector
+
+Connection = psycopg.Connection[Any]
+
+# The owner of a database, who is no superuser, waits for one.
+EVIL = """
+CREATE TABLE public.seen (who name);
+CREATE FUNCTION public.evil() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.seen VALUES (current_user);
+    RETURN '0003';
+END $$;
+CREATE SCHEMA foh;
+"""
+PLANTED = {
+    "view": "CREATE VIEW foh.alembic_version AS SELECT public.evil()::varchar(32) AS version_num",
+    "materialized view": "CREATE MATERIALIZED VIEW foh.alembic_version AS SELECT '0003'::varchar(32) AS version_num",
+    "rule": "CREATE TABLE foh.alembic_version (version_num varchar(32)); INSERT INTO foh.alembic_version VALUES ('0001'); "
+    "CREATE RULE r AS ON UPDATE TO foh.alembic_version DO ALSO SELECT public.evil()",
+    "policy": "CREATE TABLE foh.alembic_version (version_num varchar(32)); INSERT INTO foh.alembic_version VALUES ('0003'); "
+    "ALTER TABLE foh.alembic_version ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; "
+    "CREATE POLICY p ON foh.alembic_version USING (public.evil() = '0003')",
+    "a table as ours": "CREATE TABLE foh.alembic_version (version_num varchar(32)); "
+    "INSERT INTO foh.alembic_version VALUES ('0003'); CREATE VIEW foh.index_stat AS SELECT public.evil() AS name; "
+    "CREATE VIEW foh.index AS SELECT public.evil() AS name, 1 AS id",
+    "partitioned": "CREATE TABLE foh.alembic_version (version_num varchar(32)) PARTITION BY LIST (version_num)",
+}
+COMMANDS = (
+    ["migrate"],
+    ["migrate", "--to", "base", "--yes"],
+    ["status"],
+    ["status", "idx"],
+    ["create-index", "idx", "--source", "t", "--embedding", "e"],
+    ["alter-index", "idx", "-o", "probes=3"],
+    ["drop-index", "idx", "--yes"],
+    ["build", "idx"],
+    ["update", "idx"],
+    ["rebuild", "idx"],
+    ["rollback", "idx", "--to", "1", "--yes"],
+    ["evaluate", "idx"],
+    ["check", "idx"],
+    ["repair", "idx"],
+    ["refresh", "idx"],
+    ["grant", "idx", "--reader", "app_reader"],
+    ["search", "idx", "--vector", "[1,2]"],
+    ["report", "idx", "--output", "/dev/null"],
+    ["health", "idx"],
+)
+
+
+@pytest.fixture
+def planted(new_database: Callable[..., Database], request: pytest.FixtureRequest) -> Database:
+    database = new_database()
+    install_pgvector(database.connect(None))
+    tenant = database.connect("installer")
+    # In a database of its own a role may make objects in public.
+    tenant.execute(EVIL)
+    tenant.execute(PLANTED[request.param].encode())
+    return database
+
+
+def contents(connection: Connection) -> list[tuple[Any, ...]]:
+    """All of schema foh, with the versions of its rows in the catalog: equal means untouched."""
+    return connection.execute(
+        """SELECT 'c', oid, relname::text, xmin::text, relowner FROM pg_class WHERE relnamespace = 'foh'::regnamespace
+           UNION ALL SELECT 'p', oid, proname::text, xmin::text, proowner FROM pg_proc WHERE pronamespace = 'foh'::regnamespace
+           UNION ALL SELECT 'n', oid, nspname::text, xmin::text, nspowner FROM pg_namespace WHERE nspname = 'foh' ORDER BY 1, 2"""
+    ).fetchall()
+
+
+def seen(connection: Connection) -> list[tuple[Any, ...]]:
+    return connection.execute("SELECT who FROM public.seen").fetchall()
+
+
+@pytest.mark.parametrize("planted", PLANTED, indirect=True)
+class TestSuperuser:
+    def test_migrations(self, planted: Database) -> None:
+        superuser = planted.connect(None)
+        before = contents(superuser)
+        for to in ("head", "0001", "base"):
+            with pytest.raises(SchemaError, match="schema foh"):
+                migrate(superuser, to)
+        with pytest.raises(SchemaError, match="schema foh"):
+            migrations.revision(superuser)
+        for script in (offline(), offline(start="0001"), offline(to="base", start="head")):
+            with pytest.raises(psycopg.Error, match="schema foh") as caught:
+                superuser.execute(script.encode())
+            assert caught.value.sqlstate == migrations.SCHEMA_ERROR
+            superuser.execute("ROLLBACK")
+        assert (contents(superuser), seen(superuser)) == (before, [])
+
+    def test_commands(self, planted: Database) -> None:
+        superuser = planted.connect(None)
+        before = contents(superuser)
+        for command in COMMANDS:
+            result = CliRunner().invoke(app, [*command, "--dsn", planted.dsn(None)])
+            assert result.exit_code != 0, command
+            assert "schema foh" in result.output, (command, result.output)
+        for act in (build, rebuild, update, evaluate):
+            with pytest.raises(SchemaError, match="schema foh"):
+                act(planted.dsn(None), "idx")
+        # The watcher opens all of its connections so.
+        with pytest.raises(SchemaError, match="schema foh"):
+            open_connection(planted.dsn(None))
+        assert (contents(superuser), seen(superuser)) == (before, [])
+
+
+@pytest.mark.parametrize("planted", [each for each in PLANTED if each != "a table as ours"], indirect=True)
+def test_a_plain_role_does_not_read_it_either(planted: Database) -> None:
+    installer = planted.connect("installer")
+    with pytest.raises(SchemaError, match="schema foh that foh_pg did not make"):
+        migrations.revision(installer)
+    with pytest.raises(SchemaError, match="schema foh that foh_pg did not make"):
+        migrate(installer)
+    assert seen(installer) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE foh.label OWNER TO app_owner",
+        "ALTER FUNCTION foh._owner() OWNER TO app_owner",
+        "CREATE TRIGGER t BEFORE UPDATE ON foh.alembic_version FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "ALTER TABLE foh.alembic_version ADD COLUMN more text DEFAULT current_user",
+    ],
+)
+def test_our_schema_changed_by_somebody(database: Database, statement: str) -> None:
+    superuser = database.connect(None)
+    superuser.execute(statement.encode())
+    with pytest.raises(SchemaError, match=r"somebody has changed.*Nothing in it was read"):
+        migrations.revision(superuser)
+
+
+def test_functions_of_index_owners_are_no_offence(database: Database) -> None:
+    owner = database.connect("app_owner")
+    owner.execute("CREATE TABLE t (id int PRIMARY KEY, e extensions.vector(3), tags text[])")
+    owner.execute("SELECT foh.create_index('idx', 't', 'e', labels => 'tags', bits => 16)")
+    for role in (None, "installer", "app_owner"):
+        assert migrations.revision(database.connect(role)) == migrations.head()
+
+
+def test_the_callers_search_path_comes_back(database: Database) -> None:
+    with database.connect("installer", autocommit=False) as installer:
+        installer.execute("SET search_path = app, public")
+        assert migrations.revision(installer) == migrations.head()
+        assert migrate(installer).end == migrations.head()
+        assert installer.execute("SHOW search_path").fetchone() == ("app, public",)
+
+
+def test_an_owner_that_is_an_ordinary_role(new_database: Callable[..., Database]) -> None:
+    """Where no role could be made, the installer owns the schema: a superuser does not run its functions."""
+    database = new_database()
+    superuser = database.connect(None)
+    install_pgvector(superuser)
+    name = sql.Identifier(database.name)
+    superuser.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO app_owner").format(name))
+    plain = database.connect("app_owner")
+    migrate(plain)
+    owner = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"
+    assert plain.execute(owner).fetchone() == ("app_owner",)
+    assert migrations.revision(plain) == migrations.head()
+    with pytest.raises(SchemaError, match=r"belongs to role app_owner.*superuser.*Connect as app_owner"):
+        migrations.revision(superuser)

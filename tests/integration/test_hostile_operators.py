@@ -1,0 +1,310 @@
+"""Whoever may create in a schema of the search_path runs nothing with the rights of who uses foh_pg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy as sa
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from pgvector.sqlalchemy import Vector
+from psycopg import sql
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.pool import StaticPool
+from typer.testing import CliRunner
+
+from foh_pg import Index
+from foh_pg.cli.app import app
+from foh_pg.cli.watch import open_connection
+from foh_pg.database import migrations
+from foh_pg.langchain import FOHVectorStore
+from foh_pg.psycopg import register_foh
+from foh_pg.sqlalchemy import FOHIndex, select_nearest
+from foh_pg.updater import build, evaluate, rebuild, rollback, update
+from foh_pg.updater.watch import Settings, Watcher
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+# Everything that pg_catalog has by these names and for these types, again in a schema that comes before it: the
+# whole of it, so that nothing can be forgotten. Each raises an error that nobody catches.
+TRAPS = r"""
+CREATE SCHEMA trap;
+GRANT USAGE ON SCHEMA trap TO PUBLIC;
+DO $$
+DECLARE
+    f record;
+    n int := 0;
+BEGIN
+    FOR f IN SELECT p.proname, pg_get_function_identity_arguments(p.oid) AS arguments, format_type(p.prorettype, NULL) AS result,
+                    p.proretset, p.proargtypes
+             FROM pg_proc p
+             WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a') AND p.provariadic = 0
+               AND p.proname !~ '(in|out|recv|send|handler|support|sel|typanalyze|_cost|_fn)$'
+               AND NOT EXISTS (SELECT FROM unnest(p.proargtypes::oid[] || p.prorettype) t (oid) JOIN pg_type y ON y.oid = t.oid
+                               WHERE y.typtype = 'p' AND y.typname NOT IN ('void', 'anyarray', 'anyelement', 'anynonarray', 'record'))
+               AND NOT (p.prorettype IN ('anyarray'::regtype, 'anyelement'::regtype, 'anynonarray'::regtype, 'record'::regtype))
+    LOOP
+        n := n + 1;
+        BEGIN
+            EXECUTE format('CREATE FUNCTION trap.%I(%s) RETURNS %s LANGUAGE plpgsql AS %L', f.proname,
+                           (SELECT string_agg(format_type(t, NULL), ', ' ORDER BY o) FROM unnest(f.proargtypes::oid[]) WITH ORDINALITY x (t, o)),
+                           f.result, 'BEGIN RAISE EXCEPTION ''a trap was called: ' || f.proname || '''; END');
+        EXCEPTION WHEN duplicate_function THEN NULL;
+        END;
+    END LOOP;
+    ASSERT n > 1000;
+    n := 0;
+    FOR f IN SELECT o.oprname, format_type(o.oprleft, NULL) AS l, format_type(o.oprright, NULL) AS r, format_type(o.oprresult, NULL) AS result
+             FROM pg_operator o JOIN pg_namespace s ON s.oid = o.oprnamespace
+             WHERE o.oprkind = 'b' AND s.nspname IN ('pg_catalog', 'extensions') AND format_type(o.oprresult, NULL) !~ '^any'
+    LOOP
+        n := n + 1;
+        EXECUTE format('CREATE FUNCTION trap.%I(%s, %s) RETURNS %s LANGUAGE plpgsql AS %L', 'operator_' || n, f.l, f.r, f.result,
+                       'BEGIN RAISE EXCEPTION ''a trap was called: ' || replace(replace(f.oprname, '''', ''''''), '%', '%%') || ' of ' || f.l || ' and ' || f.r || '''; END');
+        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.%I)', f.oprname, f.l, f.r, 'operator_' || n);
+    END LOOP;
+    ASSERT n > 500;
+    -- Operators that fit better than PostgreSQL's own, which cast one side: the first that was found to run.
+    FOR f IN SELECT a, b, o FROM unnest('{oid,regclass,regproc,text,name,varchar,int,bigint,smallint,"\"char\""}'::text[]) a,
+                                 unnest('{oid,regclass,regproc,text,name,varchar,int,bigint,smallint,"\"char\""}'::text[]) b,
+                                 unnest('{=,<>,<,>,<=,>=,||,~,!~,~~}'::text[]) o
+    LOOP
+        n := n + 1;
+        EXECUTE format('CREATE FUNCTION trap.%I(%s, %s) RETURNS boolean LANGUAGE plpgsql AS %L', 'operator_' || n, f.a, f.b,
+                       'BEGIN RAISE EXCEPTION ''a trap was called: ' || f.o || ' of ' || f.a || ' and ' || f.b || '''; END');
+        BEGIN
+            EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.%I)', f.o, f.a, f.b, 'operator_' || n);
+        EXCEPTION WHEN duplicate_function THEN NULL;
+        END;
+    END LOOP;
+    FOR f IN SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind IN ('r', 'v') LOOP
+        EXECUTE format('CREATE VIEW trap.%I AS SELECT 1 / (random() * 0)::int AS oid', f.relname);
+    END LOOP;
+END $$;
+"""
+# What SQLAlchemy writes names types without their schema (CAST(... AS TEXT)), so these are for our own statements.
+TYPES = """
+CREATE SCHEMA trap_types;
+GRANT USAGE ON SCHEMA trap_types TO PUBLIC;
+DO $$
+DECLARE
+    t name;
+BEGIN
+    FOR t IN SELECT typname FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype = 'b' AND typelem = 0 LOOP
+        EXECUTE format('CREATE DOMAIN trap_types.%I AS pg_catalog.text CHECK (false)', t);
+    END LOOP;
+END $$;
+"""
+PATH = "trap, pg_catalog, public, extensions"
+QUERY = "[1,2,3,4]"
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Item(Base):
+    __tablename__ = "items"
+    __table_args__ = (FOHIndex("idx", "embedding", labels="tags", bits=16, held_out=0.3),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    embedding: Mapped[Any] = mapped_column(Vector(4))
+    tags: Mapped[list[str]] = mapped_column(ARRAY(sa.Text))
+    note: Mapped[int | None]
+
+
+@pytest.fixture
+def trapped(database: Database) -> Database:
+    owner = database.connect()
+    owner.execute(
+        "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(4) NOT NULL, tags text[] NOT NULL, note int)"
+    )
+    owner.execute(
+        """SELECT foh.create_index('idx', 'items', 'embedding', labels => 'tags', bits => 16,
+                                   options => '{"held_out": 0.3}')"""
+    )
+    owner.execute("CREATE TABLE texts (id text PRIMARY KEY, embedding extensions.vector(4))")
+    owner.execute("SELECT foh.create_index('texts', 'texts', 'embedding', bits => 16)")
+    owner.execute(
+        """INSERT INTO items SELECT n, ARRAY[n % 7, n % 3, n % 5, 1]::extensions.vector, ARRAY['t' || n % 3], n
+           FROM generate_series(1, 300) n"""
+    )
+    owner.execute("INSERT INTO texts SELECT 'k' || id, embedding FROM items")
+    owner.execute("SELECT foh.create_index('filled', 'items', 'embedding', labels => 'tags', bits => 16)")
+    superuser = database.connect(None)
+    superuser.execute(TRAPS)
+    superuser.execute(TYPES)
+    return database
+
+
+@pytest.fixture
+def hostile(trapped: Database) -> Database:
+    """A database whose owner has set the search_path of everybody who connects."""
+    trapped.connect("installer").execute(
+        sql.SQL("ALTER DATABASE {} SET search_path = trap_types, {}").format(
+            sql.Identifier(trapped.name), sql.SQL(PATH)
+        )
+    )
+    with trapped.connect(None) as superuser, pytest.raises(psycopg.errors.RaiseException, match="a trap"):
+        superuser.execute(
+            "SELECT 1 FROM pg_catalog.pg_class c WHERE c.oid = 'public.items'::pg_catalog.regclass"
+        )
+    return trapped
+
+
+COMMANDS = (
+    ["migrate"],
+    ["create-index", "more", "--source", "public.items", "--embedding", "embedding", "--bits", "16"],
+    ["create-index", "unqualified", "--source", "texts", "--embedding", "embedding", "--bits", "16"],
+    ["alter-index", "idx", "-o", "probes=3"],
+    ["build", "more"],
+    ["build", "unqualified"],
+    ["update", "idx"],
+    ["build", "filled"],
+    ["update", "--all"],
+    ["update", "idx", "--full"],
+    ["rebuild", "idx"],
+    ["rollback", "idx", "--to", "3", "--yes"],
+    ["evaluate", "idx"],
+    ["search", "idx", "--vector", QUERY],
+    ["search", "idx", "--vector", QUERY, "--shortlist", "0", "--labels", "0.7", "--columns", "note,tags"],
+    ["search", "idx", "--like", "5", "-k", "3"],
+    ["search", "texts", "--like", "k5", "-k", "3"],
+    ["search", "idx", "--vector", QUERY, "--explain"],
+    ["search", "idx", "--vector", QUERY, "--filter", "s.note OPERATOR(pg_catalog.<) 100"],
+    ["advise", "items", "--embedding", "embedding", "--labels", "tags", "--sample", "200"],
+    ["status"],
+    ["status", "idx"],
+    ["status", "idx", "--json"],
+    ["health", "--max-lag", "1000000"],
+    ["check", "idx"],
+    ["repair", "idx"],
+    ["refresh", "idx"],
+    ["report", "idx", "--output", "-"],
+    ["grant", "idx", "--reader", "app_reader", "--writer", "app_writer", "--updater", "app_writer"],
+    ["grant", "idx", "--updater", "app_writer", "--revoke"],
+    ["drop-index", "more", "--yes"],
+    ["drop-index", "unqualified", "--yes"],
+    ["migrate", "--to", "base", "--yes"],
+    ["migrate"],
+)
+
+
+@pytest.mark.parametrize("role", [None, "app_owner"])
+def test_commands(hostile: Database, role: str | None) -> None:
+    for command in COMMANDS:
+        if role is not None and command[0] in ("migrate",):
+            continue
+        result = CliRunner().invoke(app, [*command, "--dsn", hostile.dsn(role)])
+        assert "a trap" not in result.output, (command, result.output)
+        assert result.exit_code == 0, (command, result.output, result.exception)
+
+
+def test_watch(hostile: Database) -> None:
+    watcher = Watcher(lambda: open_connection(hostile.dsn(None)), Settings())
+    assert {name for name, _, _ in watcher._poll()} == {"idx", "filled", "texts"}
+    watcher._round()
+    watcher._disconnect()
+
+
+def test_scripts(hostile: Database) -> None:
+    superuser = hostile.connect(None)
+    superuser.execute(migrations.offline(to="base", start="head").encode())
+    superuser.execute(migrations.offline().encode())
+
+
+@pytest.mark.parametrize("given", ["dsn", "connection"])
+def test_updaters(hostile: Database, given: str) -> None:
+    target: Any = hostile.dsn(None) if given == "dsn" else hostile.connect(None, autocommit=False)
+    for name in ("idx", "texts"):
+        update(target, name)
+        version = rebuild(target, name).to_version
+        update(target, name, full=True)
+        rollback(target, name, version)
+    build(target, "filled")
+    evaluate(target, "idx")
+    if given == "connection":
+        # As it was before.
+        assert "trap" in target.execute("SHOW search_path").fetchone()[0]
+        assert not target.autocommit
+
+
+def test_index(hostile: Database) -> None:
+    connection = hostile.connect(None)
+    register_foh(connection)
+    index = Index.open(connection, "idx")
+    query = np.array([1, 2, 3, 4.0])
+    assert len(index.search(query, 5)) == 5
+    assert len(index.search(query, 5, labels=0.5, probes=2)) == 5
+    assert len(index.search(query, 5, shortlist=0, client=True)) == 5
+    assert len(index.search(query, 5, filter="s.note OPERATOR(pg_catalog.<) 50")) == 5
+    assert len(index.search_many([query, query], 5)) == 2
+    assert len(index.search_like(3, 5)) == 5
+    assert len(Index.open(connection, "texts").search_like("k3", 5)) == 5
+    assert len(index.embedding(3)) == 4
+    index.candidates(query)
+    index.encode(query)
+    index.explain(query)
+    index.hash_functions()
+    assert index.status()["name"] == "idx"
+    assert index.check() == []
+    index.refresh()
+    index.alter(probes=4)
+    other = Index.create(connection, "other", "public.items", "embedding", bits=16)
+    other.drop()
+
+
+@pytest.fixture
+def engine(trapped: Database) -> Iterator[sa.Engine]:
+    """One connection. SQLAlchemy looks at a new server with statements of its own: before the traps are in its way."""
+    engine = sa.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(trapped.dsn(None)), poolclass=StaticPool
+    )
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET search_path = public, {PATH.replace(', public', '')}")
+        assert connection.dialect.default_schema_name == "public"
+    yield engine
+    engine.dispose()
+
+
+def test_sqlalchemy(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET search_path = {PATH}")
+    with Session(engine) as session:
+        found = session.scalars(select_nearest(Item, [1, 2, 3, 4], k=5)).all()
+        assert len(found) == 5
+    with engine.begin() as connection:
+        [index] = Base.metadata.info["foh_pg.indexes"].values()
+        index._drop(Item.__table__, connection)
+        connection.execute(index.definition.create())
+
+
+def test_alembic(engine: sa.Engine) -> None:
+    """Alembic's own comparison reads the catalog by operators of the search_path: only our part is asked here."""
+    from foh_pg.alembic import compare
+
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET search_path = {PATH}")
+        with compare.pinned(connection):
+            assert compare._is_readable(connection, True)
+            assert set(compare._present(connection)) == {"idx", "filled", "texts"}
+        assert list(compare._install(connection)) == []
+        assert connection.exec_driver_sql("SHOW search_path").scalar_one() == PATH
+
+
+def test_langchain(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("SET search_path = public, trap, pg_catalog")
+    store = FOHVectorStore(
+        DeterministicFakeEmbedding(size=6), engine, table="docs", labels=["topic"], bits=16
+    )
+    for _ in range(2):
+        store.add_documents([Document("text", id="1", metadata={"topic": "a", "n": 1})])
+    assert len(store.similarity_search("text", filter={"n": {"$lt": 5}, "topic": {"$in": ["a"]}})) == 1
+    assert len(store.get_by_ids(["1"])) == 1
+    store.delete(["1"])
