@@ -92,12 +92,15 @@ def entries(connection: Connection, index: str = "idx") -> list[Entry]:
 
 
 def newest(connection: Connection, index: str = "idx") -> dict[Any, Entry]:
-    """The entry that counts for each key: the last one, unless the table was truncated after it."""
+    """The entry that counts for each key: the last one, unless the table was truncated after it.
+
+    One that says that labels changed replaces none.
+    """
     found: dict[Any, Entry] = {}
     for entry in entries(connection, index):
         if entry.op == "t":
             found.clear()
-        elif entry.key is not None:
+        elif entry.key is not None and entry.op != "l":
             found[entry.key] = entry
     return found
 
@@ -134,7 +137,9 @@ def problems(connection: Connection, index: str = "idx") -> list[tuple[Any, ...]
     return connection.execute("SELECT problem, key, detail FROM foh.check(%s)", [index]).fetchall()
 
 
-def add_centers(connection: Connection, embeddings: np.ndarray, index: str = "idx", version: int = 1) -> None:
+def add_centers(
+    connection: Connection, embeddings: np.ndarray, index: str = "idx", version: int = 1, first: int = 1
+) -> None:
     """Centers as an updater leaves them, all in one area."""
     bits = connection.execute(
         "SELECT CASE geometry WHEN 0 THEN bits ELSE geometry END FROM foh.index WHERE name = %s", [index]
@@ -146,7 +151,7 @@ def add_centers(connection: Connection, embeddings: np.ndarray, index: str = "id
     query = sql.SQL(
         "INSERT INTO foh.{} (center, area, embedding, geometry, version) VALUES (%s, 1, %s, %s, %s)"
     )
-    for number, embedding in enumerate(embeddings, 1):
+    for number, embedding in enumerate(embeddings, first):
         connection.execute(
             query.format(sql.Identifier(f"{index}_center")), [number, text(embedding), zeros, version]
         )

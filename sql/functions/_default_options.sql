@@ -7,8 +7,8 @@ AS $function$
         'centers', null,          -- number of centers; null: about rows ^ (2/3)
         'homes', 1,               -- lists a row is in, its nearest centers
         'neighbors', 0,           -- rows that a center holds besides, its nearest (the pool of the paper)
-        'probes', null,           -- lists that a search reads; null: as chosen on held-out rows, else 8
-        'shortlist', null,        -- rows ranked with the exact distance; 0: by bits alone; null: as chosen, else 20
+        'probes', null,           -- lists that a search reads; null: as chosen on held-out rows, else 7
+        'shortlist', null,        -- rows ranked with the exact distance; 0: by bits alone; null: as chosen, else 16
         'dial', 0.5,              -- how much labels count in a search: 0 nothing, 0.5 as learned, 1 more than distance
         'weight_code', null,      -- weights of the ranking; null: as learned on held-out rows
         'weight_linear', null,

@@ -1,4 +1,4 @@
--- Changes options of an index. probes, shortlist and blend take effect at once, the others with the next update, which
+-- Changes options of an index. probes, shortlist, dial and weights take effect at once, the others with the next update, which
 -- encodes everything again where homes, neighbors or label_weight have changed.
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
 LANGUAGE plpgsql

@@ -1,11 +1,23 @@
 -- What a search finds, asked with the rights of the table's owner: for an updater that measures the index.
-CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, caller text DEFAULT foh._identity()) RETURNS {key_type}[]
+-- step: answer; or what there is on the way to it, null where the lists cannot answer: all rows of the probed lists (lists), the
+-- rows nearest by bits that the labels are then looked at of (bits), those whose exact distance is taken (shortlist).
+CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer', caller text DEFAULT foh._identity()) RETURNS {key_type}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
 AS $body$
+DECLARE
+    labels float8;
 BEGIN
     PERFORM foh._guard({name}, caller);
+    IF step = 'lists' THEN
+        RETURN (SELECT n.keys FROM {near}(query, NULL, 10000000, NULL, 0, 0, false) n);
+    ELSIF step = 'bits' THEN
+        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) s,
+                                   {near}(query, NULL, greatest({looked}, 2 * greatest(k, s.ranked)), NULL, 0, 0, false) n);
+    ELSIF step = 'shortlist' THEN
+        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) n);
+    END IF;
     RETURN ARRAY(SELECT r.{key} FROM {search}(query, k) r);
 END
 $body$;

@@ -18,6 +18,7 @@ DECLARE
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
     nested boolean := coalesce(current_setting('foh.nested', true), '') = 'on';
     key_column name;
+    touched {key_type}[];
 BEGIN
     IF intact IS NULL THEN
         -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.

@@ -20,7 +20,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.first_center, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -69,7 +69,7 @@ FROM present p WHERE NOT p.usable
 UNION ALL
 SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of {geometry_bits} bits', e.geometry OPERATOR({vector}.<~>) p.geometry)
 FROM (SELECT c.key, c.center, c.geometry, {checked_bound} AS bound FROM current c
-      UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.center >= m.first_center) e
+      UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
 WHERE NOT m.exact AND e.geometry OPERATOR({vector}.<~>) p.geometry > e.bound
 UNION ALL

@@ -18,6 +18,11 @@ BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
     bits := {encode}(query);
     SELECT * INTO s FROM {state}();
+    IF s.fallback IS DISTINCT FROM 'changed' THEN
+        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
+        -- hears of none. Only a function of the table's owner may read the source.
+        PERFORM FROM {hamming}(ARRAY[]::{key_type}[], substring(bits FROM 1 FOR {geometry_bits}));
+    END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
     ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, {shortlist_default});

@@ -71,6 +71,8 @@ BEGIN
         IF fallback IS NOT NULL THEN
             RETURN;
         END IF;
+        -- A build may have read the row of such an entry while the entry stayed, even one that was the first of its key.
+        replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
     wanted := least(greatest(k, ranked), 10000000);
     -- Apart, since an expression with a query in it is run even where again is false.

@@ -14,15 +14,15 @@ RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't'
 ), newest AS MATERIALIZED (
-    SELECT DISTINCT ON (t.key) t.key, t.op, t.center, t.geometry
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry
     FROM {stream} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
 ), listed AS (
     -- Lists without a center are those of a build that is not done.
     SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks FROM {list} l, marker m
     WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)
 ), indexed AS MATERIALIZED (
-    -- The bits of an entry whose center is gone are those of an earlier quantizer: an update reads its row in any case.
-    SELECT n.key, CASE WHEN n.center >= m.first_center THEN n.geometry END AS geometry, NULL::bit({mark_bits}) AS marks, n.geometry IS NOT NULL AS told
+    -- The bits of an entry older than the centers are those of an earlier quantizer: an update reads its row in any case.
+    SELECT n.key, CASE WHEN n.version >= m.placed THEN n.geometry END AS geometry, NULL::bit({mark_bits}) AS marks, n.geometry IS NOT NULL AS told
     FROM newest n, foh.model m
     WHERE n.op = 'u' AND m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
     UNION ALL

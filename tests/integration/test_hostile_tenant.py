@@ -40,7 +40,7 @@ PLANTED = {
 }
 READING = (
     "check(text)", "repair(text)", "rows(int[], int, int, bigint, bigint, text)", "unchanged(boolean, text)",
-    "answer(extensions.vector, int, text)", "label_counts(float8, int, text)", "hamming(int[], bit)",
+    "answer(extensions.vector, int, text, text)", "label_counts(float8, int, text)", "hamming(int[], bit)",
 )  # fmt: skip
 
 

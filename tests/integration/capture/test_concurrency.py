@@ -25,7 +25,6 @@ from tests.recorded import (
     newest,
     problems,
     projection,
-    record_center_codes,
     text,
     vectors,
 )
@@ -136,7 +135,8 @@ class TestNobodyWaits:
         install_version(updater, 2, X[10:12])
         updater.execute("DELETE FROM foh.idx_stream")
         updater.execute(
-            "INSERT INTO foh.idx_list SELECT 1, 0, '{1}', ARRAY[code] FROM foh.idx_center WHERE center = 1"
+            "INSERT INTO foh.idx_list SELECT 200, 0, '{1}', ARRAY[geometry], ARRAY[repeat('0', 96)::bit(96)]"
+            " FROM foh.idx_center WHERE center = 200"
         )
         updater.execute("INSERT INTO foh.idx_item VALUES (1, 1)")
         for writer in (self.impatient(database), self.impatient(database, autocommit=False)):
@@ -174,9 +174,9 @@ def install_version(connection: Connection, version: int, centers: np.ndarray) -
     moved = connection.execute("UPDATE foh.index SET version = %s WHERE version = %s", [version, version - 1])
     assert moved.rowcount == 1
     connection.execute(
-        """INSERT INTO foh.model (index, version, mean)
-           SELECT index, %s, mean FROM foh.model WHERE version = %s""",
-        [version, version - 1],
+        """INSERT INTO foh.model (index, version, mean, placed, first_center)
+           SELECT index, %s, mean, %s, %s FROM foh.model WHERE version = %s""",
+        [version, version, version * 100, version - 1],
     )
     # Mirrored hash functions: every bit of every code flips.
     connection.execute(
@@ -184,15 +184,8 @@ def install_version(connection: Connection, version: int, centers: np.ndarray) -
            SET weights = (ARRAY(SELECT -w FROM unnest(weights::real[]) w))::extensions.vector"""
     )
     connection.execute("UPDATE foh.idx_projection SET bias = -bias - 1e-9")
-    connection.execute("INSERT INTO foh.idx_gone SELECT %s, center FROM foh.idx_center", [version])
     connection.execute("DELETE FROM foh.idx_center")
-    hash_functions = projection(connection)
-    for number, center in enumerate(centers):
-        connection.execute(
-            "INSERT INTO foh.idx_center (center, code, embedding, version) VALUES (%s, %s, %s, %s)",
-            [version * 100 + number, expected_code(hash_functions, center), text(center), version],
-        )
-    record_center_codes(connection)
+    add_centers(connection, centers, version=version, first=version * 100)
 
 
 class TestVersions:

@@ -44,7 +44,7 @@ def as_lists(connection: Connection) -> None:
     """Move what the stream holds into one list, as an updater would."""
     add_centers(connection, X[:1])
     connection.execute(
-        """INSERT INTO foh.idx_list SELECT 1, 0, array_agg(key), array_agg(code) FROM foh.idx_stream;
+        """INSERT INTO foh.idx_list SELECT 1, 0, array_agg(key), array_agg(geometry), array_agg(marks) FROM foh.idx_stream;
            INSERT INTO foh.idx_item SELECT key, 1 FROM foh.idx_stream;
            UPDATE foh.idx_center SET length = (SELECT count(*) FROM foh.idx_stream);
            DELETE FROM foh.idx_stream"""
@@ -134,7 +134,7 @@ def test_always_needs_no_repair(connection: Connection, superuser: Connection) -
 def test_of_several_homes(items: Connection, superuser: Connection) -> None:
     """A row that is in several lists is queued once."""
     as_lists(items)
-    items.execute("INSERT INTO foh.idx_list SELECT 2, 0, ids, codes FROM foh.idx_list")
+    items.execute("INSERT INTO foh.idx_list SELECT 2, 0, ids, geometry, marks FROM foh.idx_list")
     superuser.execute("SET session_replication_role = replica")
     superuser.execute("DELETE FROM items WHERE id = 1")
     assert repair(items) == (0, 1, 0)

@@ -13,13 +13,19 @@ from psycopg.types.json import Jsonb
 
 DIMENSIONS = 8
 BITS = 32
+# Each dimension has 16 thresholds.
+GEOMETRY = 128
+# What a client sends in place of a query: geometry bits, then the learned code.
+QUERY_BITS = GEOMETRY + BITS
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
+# Without a number of centers the version keeps those that there are.
 VERSION = """
-WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready', next_center = next_center + %(centers)s
-           WHERE name = %(name)s RETURNING id, version, next_center - %(centers)s AS first_center)
+WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready', next_center = next_center + coalesce(%(centers)s, 0)
+           WHERE name = %(name)s RETURNING id, version, next_center - %(centers)s::int AS first_center)
 INSERT INTO foh.model (index, version, trained, mean, scale, placed, first_center, small)
-SELECT i.id, i.version, %(trained)s, m.mean, m.scale, i.version, i.first_center, false
+SELECT i.id, i.version, %(trained)s, m.mean, m.scale, CASE WHEN i.first_center IS NULL THEN m.placed ELSE i.version END,
+       coalesce(i.first_center, m.first_center), %(small)s
 FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
 # One area: every center lies in it.
@@ -79,7 +85,8 @@ class Shop:
         if "[]" in embedding_type:
             self.usable = (
                 f"CASE WHEN cardinality(s.embedding) = {DIMENSIONS} AND array_position(s.embedding, NULL) IS NULL"
-                " AND NOT s.embedding::text ~ 'NaN|Inf' THEN s.embedding::extensions.vector END"
+                " AND NOT EXISTS (SELECT FROM unnest(s.embedding) u WHERE NOT abs(u) < 3.4e38)"
+                " THEN s.embedding::extensions.vector END"
             )
         self.options = {"exact_rows": 0, **(options or {})}
         self.run(
@@ -105,7 +112,7 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("area", "center", "list", "item", "stream", "projection", "place", "search", "search_code",
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search", "search_code",
                            "candidates", "encode", "explain", "near")
         }  # fmt: skip
         unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
@@ -149,13 +156,16 @@ class Shop:
         """A new version with all rows in lists, as the updater leaves them; `seed` makes new hash functions."""
         homes = int(self.options.get("homes", 1))
         with self.connection.transaction():
-            keys = [
-                row[0]
-                for row in self.run("SELECT {key} FROM {source} WHERE embedding IS NOT NULL ORDER BY 1")
-            ]
-            chosen = keys[:: max(1, len(keys) // centers)][:centers] if keys else []
-            given = {"name": self.index, "trained": trained, "centers": len(chosen), "keys": chosen}
-            self.run(VERSION, given)
+            rows = self.run(
+                """SELECT s.{key}, s.x::real[] FROM (SELECT s.{key}, {usable} AS x FROM {source} s OFFSET 0) s
+                   WHERE s.x IS NOT NULL ORDER BY 1"""
+            ).fetchall()
+            keys = [row[0] for row in rows]
+            chosen = keys[:: max(1, len(keys) // centers)][:centers]
+            given = {"name": self.index, "keys": chosen}
+            small = not trained and len(keys) <= int(self.options["exact_rows"])
+            self.new_version(centers=len(chosen), trained=trained, small=small)
+            self.quantize([row[1] for row in rows])
             if seed is not None:
                 weights = np.random.default_rng(seed).normal(size=(BITS, DIMENSIONS))
                 for bit, row in enumerate(weights):
@@ -166,6 +176,25 @@ class Shop:
             self.run(LISTS, {"others": homes - 1})
             if consume:
                 self.run("DELETE FROM {stream}")
+
+    def new_version(self, *, centers: int | None = None, trained: bool = True, small: bool = False) -> None:
+        """With so many new centers to come; without a number, one that only merged rows."""
+        self.run(VERSION, {"name": self.index, "centers": centers, "trained": trained, "small": small})
+
+    def quantize(self, rows: Sequence[Sequence[float]]) -> None:
+        """The thresholds of the geometry bits as an updater chooses them: quantiles of every dimension."""
+        if not rows:
+            return
+        base = np.asarray(rows, dtype=np.float64)
+        if self.distance == "cosine":
+            base = base / np.maximum(np.linalg.norm(base, axis=1, keepdims=True), 1e-30)
+        copies = GEOMETRY // DIMENSIONS
+        threshold = np.quantile(base, (np.arange(copies) + 0.5) / copies, axis=0).ravel()
+        self.run("UPDATE {quantizer} SET threshold = %s", [text(threshold)])
+
+    def code(self, query: Any) -> str:
+        """The bits of a query, as a client would send them."""
+        return str(self.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0])
 
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
         """The rows that a search returns, in its order."""
@@ -184,8 +213,9 @@ class Shop:
     def found(self, query: Any, k: int = 10, **arguments: Any) -> list[Any]:
         return [row[0] for row in self.search(query, k, **arguments)]
 
-    def explain(self, query: Any) -> dict[str, str]:
-        return dict(self.run("SELECT * FROM {explain}(%(query)s)", {"query": text(query)}).fetchall())
+    def explain(self, query: Any, labels: float | None = None) -> dict[str, str]:
+        given = {"query": text(query), "labels": labels}
+        return dict(self.run("SELECT * FROM {explain}(%(query)s, labels => %(labels)s)", given).fetchall())
 
     def seen_by(self, connection: psycopg.Connection[Any]) -> Shop:
         """The same shop through another connection."""

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.updater import build
-from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
+from foh_pg.updater import build, update
+from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
 
 KEYS = {
     "int": range(-5, 55),
@@ -67,12 +67,12 @@ def check_key_name(shop: Shop) -> None:
         assert len(cursor.fetchall()) == 3
     assert shop.found(base[5], 1, filter=sql.SQL("s.{} = 5").format(sql.Identifier(key)).as_string()) == [5]
     shop.run("SELECT {key} FROM {candidates}(%s, 100)", [text(base[5])])
-    code = shop.run("SELECT {encode}(%s)", [text(base[5])]).fetchone()[0]
-    rows = shop.run("SELECT {key} FROM {search_code}(%s::bit(32), 50)", [code]).fetchall()
+    code = shop.code(base[5])
+    rows = shop.run("SELECT {key} FROM {search_code}(%s::bit(160), 50)", [code]).fetchall()
     assert {row[0] for row in rows} == set(range(41))
     shop.run("UPDATE foh.index SET status = 'building'")
     assert shop.found(base[5], 1) == [5]
-    assert len(shop.run("SELECT {key} FROM {search_code}(%s::bit(32), 50)", [code]).fetchall()) == 41
+    assert len(shop.run("SELECT {key} FROM {search_code}(%s::bit(160), 50)", [code]).fetchall()) == 41
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
@@ -107,11 +107,13 @@ def check_distances(shop: Shop, distance: str, embedding_type: str) -> None:
     shop.run("UPDATE foh.model SET scale = 2.5")
     expected = exact_distance(base, query, distance) / {"cosine": 1, "l2": 2.5, "ip": 2.5**2}[distance]
 
-    # A shortlist of everything: the blend of both distances, as ALGORITHM section 6 has it.
+    # A shortlist of everything: the exact distance, beside the number of geometry bits that differ.
     rows = shop.search(query, 120, probes=100, shortlist=1000)
     assert {row[0] for row in rows} == set(range(120))
-    for key, hamming, score in rows:
-        assert score == pytest.approx(hamming / BITS + expected[key], abs=1e-5)
+    bits = differing(shop, query)
+    for key, distance_in_bits, score in rows:
+        assert distance_in_bits == bits[key]
+        assert score == pytest.approx(expected[key], abs=1e-5)
     assert [row[2] for row in rows] == sorted(row[2] for row in rows)
 
     # The fallback: the exact distance alone.
@@ -124,6 +126,13 @@ def check_distances(shop: Shop, distance: str, embedding_type: str) -> None:
 BRACES = str.maketrans("[]", "{}")
 
 
+def differing(shop: Shop, query) -> dict[int, int]:
+    """In how many geometry bits the rows of the lists differ from a query."""
+    bits = shop.code(query)[:GEOMETRY]
+    stored = shop.run("SELECT unnest(ids), unnest(geometry)::text FROM {list}").fetchall()
+    return {key: sum(a != b for a, b in zip(bits, other, strict=True)) for key, other in stored}
+
+
 def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:
     weights = np.array(
         [
@@ -133,43 +142,35 @@ def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:
     )
     query = vectors(1, seed=5)[0]
     expected = "".join("1" if value >= 0 else "0" for value in weights @ query)
-    assert shop.run("SELECT {encode}(%s)::text", [text(query)]).fetchone() == (expected,)
+    assert shop.code(query)[GEOMETRY:] == expected
+
+
+def test_the_geometry_bits_are_those_of_the_thresholds(shop: Shop) -> None:
+    [(threshold,)] = shop.run("SELECT threshold::real[] FROM {quantizer}").fetchall()
+    query = vectors(1, seed=5)[0]
+    unit = np.tile(query / np.linalg.norm(query), GEOMETRY // len(query))
+    expected = "".join("1" if value > 0 else "0" for value in unit - np.array(threshold))
+    assert shop.code(query)[:GEOMETRY] == expected
+    # A client makes them of the same numbers.
+    [(bits, given, signs)] = shop.execute(
+        sql.SQL("SELECT bits, threshold::real[], signs::real[] FROM foh.items_thresholds()")
+    ).fetchall()
+    assert (bits, given, signs) == (GEOMETRY, threshold, [1.0] * len(query))
 
 
 def test_hamming_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
-    code = shop.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0]
-    codes = dict(shop.run("SELECT unnest(ids), unnest(codes)::text FROM {list}").fetchall())
-    distances = {key: sum(a != b for a, b in zip(code, other, strict=True)) for key, other in codes.items()}
+    code = shop.code(query)
+    distances = differing(shop, query)
     rows = shop.search(query, 50, probes=100, shortlist=0)
     assert [row[1] for row in rows] == sorted(distances.values())[:50]
     assert all(distances[key] == distance for key, distance, _ in rows)
-    assert [row[2] for row in rows] == [row[1] / BITS for row in rows]
-    by_code = shop.run("SELECT * FROM {search_code}(%s::bit(32), 50, 100)", [code]).fetchall()
+    assert [row[2] for row in rows] == [2 * row[1] / GEOMETRY for row in rows]
+    by_code = shop.run("SELECT * FROM {search_code}(%s::bit(160), 50, 100)", [code]).fetchall()
     # There is no query to rank a shortlist by.
-    statement = "SELECT * FROM {search}(NULL, 50, 100, shortlist => 50, code => %s::bit(32))"
+    statement = "SELECT * FROM {search}(NULL, 50, 100, shortlist => 50, code => %s::bit(160))"
     assert shop.run(statement, [code]).fetchall() == by_code
     assert [row[1] for row in by_code] == [row[1] for row in rows]
-
-
-def test_blend(new_shop) -> None:
-    shop = new_shop(options={"blend": 1000})
-    base = vectors(100)
-    shop.fill(range(100), base)
-    shop.install()
-    order = list(np.argsort(exact_distance(base, base[3])))
-    assert shop.found(base[3], 20, probes=100, shortlist=200) == order[:20]
-    shop.execute(sql.SQL("""SELECT foh.alter_index('items', '{{"blend": 0}}')""").format())
-    assert [row[2] for row in shop.search(base[3], 20)] == [row[1] / BITS for row in shop.search(base[3], 20)]
-
-
-def test_exact_answers_do_not_depend_on_the_blend(new_shop) -> None:
-    shop = new_shop(options={"blend": 0})
-    base = vectors(100)
-    shop.fill(range(100), base)
-    assert shop.run("UPDATE foh.index SET status = 'building'").rowcount == 1
-    order = np.argsort(exact_distance(base, base[3]))
-    assert shop.found(base[3], 20) == [int(key) for key in order[:20]]
 
 
 def test_thousands_of_dimensions(database) -> None:
@@ -182,11 +183,15 @@ def test_thousands_of_dimensions(database) -> None:
     connection.cursor().executemany(
         "INSERT INTO wide VALUES (%s, %s)", [(key, text(row)) for key, row in enumerate(base)]
     )
-    [row] = connection.execute("SELECT * FROM foh.wide_search(%s, 1)", [text(base[7])]).fetchall()
-    assert row[:2] == (7, 0)
-    code = connection.execute("SELECT foh.wide_encode(%s)::text", [text(base[8])]).fetchone()[0]
-    rows = connection.execute("SELECT * FROM foh.wide_search_code(%s::bit(128), 3)", [code]).fetchall()
-    assert rows[0][:2] == (8, 0)
+    for bits in (None, 0):
+        # Before there are centers rows are read from the table; four dimensions share a bit.
+        [row] = connection.execute("SELECT * FROM foh.wide_search(%s, 1)", [text(base[7])]).fetchall()
+        assert row == (7, bits, pytest.approx(0, abs=1e-6))
+        code = connection.execute("SELECT foh.wide_encode(%s)::text", [text(base[8])]).fetchone()[0]
+        assert len(code) == 1024 + 128
+        rows = connection.execute("SELECT * FROM foh.wide_search_code(%s::bit(1152), 3)", [code]).fetchall()
+        assert rows[0][:2] == (8, 0)
+        update(connection, "wide")
 
 
 def test_few_probes_read_the_nearest_lists(shop: Shop) -> None:
@@ -203,7 +208,7 @@ def test_options_of_the_index_are_the_defaults(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
     shop.execute(sql.SQL("SELECT foh.alter_index('items', {})").format('{"probes": 1, "shortlist": 0}'))
     assert shop.explain(query)["centers probed"] == "1"
-    assert all(score == distance / BITS for _, distance, score in shop.search(query))
+    assert all(score == 2 * distance / GEOMETRY for _, distance, score in shop.search(query))
 
 
 def test_many_queries_in_one_statement(shop: Shop) -> None:
@@ -245,7 +250,10 @@ class TestBadArguments:
 
     @pytest.mark.parametrize(
         ("code", "message"),
-        [("B'0101'", "index items has 32 bits, the query code has 4"), ("NULL", "has none: it is NULL")],
+        [
+            ("B'0101'", "queries of index items have 160 bits .*, the code has 4"),
+            ("NULL", "has none: it is NULL"),
+        ],
     )
     def test_codes(self, shop: Shop, code: str, message: str) -> None:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=message):
@@ -258,8 +266,8 @@ class TestBadArguments:
             shop.execute(sql.SQL("SELECT foh.items_encode('[1,2,3]')"))
 
     def test_version_of_a_code(self, shop: Shop) -> None:
-        call = sql.SQL("SELECT count(*) FROM foh.items_search_code(%s::bit(32), 5, version => %s)")
-        code = "01" * 16
+        call = sql.SQL("SELECT count(*) FROM foh.items_search_code(%s::bit(160), 5, version => %s)")
+        code = "01" * 80
         assert shop.execute(call, [code, 2]).fetchone() == (5,)
         with pytest.raises(
             psycopg.Error, match="made for version 1 of index items, which is at version 2"

@@ -59,8 +59,8 @@ FORMS = (
     "SELECT * FROM {search}(%(query)s, 20, filter => 's.price OPERATOR(pg_catalog.<) 100')",
     "SELECT * FROM {search}(%(query)s, 20, filter => 's.price OPERATOR(pg_catalog.<) 3')",
     "SELECT * FROM {search}(%(query)s, 500)",
-    "SELECT * FROM {search_code}(%(code)s::bit(32), 20)",
-    "SELECT * FROM {search_code}(%(code)s::bit(32), 500)",
+    "SELECT * FROM {search_code}(%(code)s::bit(160), 20)",
+    "SELECT * FROM {search_code}(%(code)s::bit(160), 500)",
     "SELECT * FROM {candidates}(%(query)s)",
     "SELECT * FROM {explain}(%(query)s)",
     "SELECT {encode}(%(query)s)",
@@ -71,7 +71,7 @@ FORMS = (
 @pytest.mark.parametrize("path", ["evil, pg_catalog, extensions, public", "evil", "pg_catalog", "'', evil"])
 def test_hostile_search_path(shop: Shop, evil: psycopg.Connection, database: Database, path: str) -> None:
     shop.run("UPDATE {source} SET price = {key}")
-    values = {"query": text(QUERY), "code": "01" * 16}
+    values = {"query": text(QUERY), "code": "01" * 80}
     expected = {
         state: [in_state(shop, state).run(form, values).fetchall() for form in FORMS]
         for state in ("ready", "building")
@@ -119,12 +119,14 @@ def test_temporary_objects_named_like_ours(shop: Shop, database: Database) -> No
         "items_center",
         "items_stream",
         "items_projection",
+        "items_area",
+        "items_quantizer",
         "index",
         "model",
         "label",
     ):
         victim.execute_text(
-            f"CREATE TEMP TABLE {name} (id int, key int, center int, ids int[], codes bit(32)[])"
+            f"CREATE TEMP TABLE {name} (id int, key int, center int, ids int[], geometry bit(128)[])"
         )
     victim.execute_text(
         "CREATE FUNCTION pg_temp.vector_dims(extensions.vector) RETURNS int LANGUAGE sql AS 'SELECT 1/0'"

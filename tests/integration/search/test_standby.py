@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from foh_pg.database.connection import connect
 from foh_pg.database.migrations import migrate
 from foh_pg.embedded import EmbeddedServer
-from tests.integration.search.shop import Shop, text, vectors
+from tests.integration.search.shop import Shop, vectors
 from tests.postgres import SETTINGS, Server, install_pgvector
 
 QUERY = vectors(1, seed=5)[0]
@@ -66,5 +66,5 @@ def check_standby(shop: Shop, standby: Shop) -> None:
             assert standby.search(QUERY, 20, **arguments) == shop.search(QUERY, 20, **arguments)
         assert set(standby.found(QUERY, 1000)) == {*range(300), 900} - {3}
         assert standby.explain(QUERY) == shop.explain(QUERY)
-        code = standby.run("SELECT {encode}(%s)::text", [text(QUERY)]).fetchone()[0]
-        assert len(standby.run("SELECT * FROM {search_code}(%s::bit(32), 20)", [code]).fetchall()) == 20
+        code = standby.code(QUERY)
+        assert len(standby.run("SELECT * FROM {search_code}(%s::bit(160), 20)", [code]).fetchall()) == 20

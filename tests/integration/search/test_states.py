@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.integration.search.shop import VERSION, Shop, exact_distance, text, vectors
+from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
@@ -40,11 +40,11 @@ class TestFallbacks:
     def test_untrained_and_small(self, new_shop) -> None:
         shop = new_shop(options={"exact_rows": 150})
         shop.fill(range(100), BASE[:100])
-        assert shop.explain(QUERY)["fallback"] == "the index is small and untrained"
+        assert shop.explain(QUERY)["fallback"] == "the index is small"
         assert shop.found(QUERY, 20) == exact(BASE[:100], 20)
         shop.install(trained=False)
         shop.fill(range(100, 150), BASE[100:150])
-        assert shop.explain(QUERY)["fallback"] == "the index is small and untrained"
+        assert shop.explain(QUERY)["fallback"] == "the index is small"
         shop.fill([150], BASE[150:151])
         assert shop.explain(QUERY)["fallback"] == "none"
         shop.run("DELETE FROM {source} WHERE {key} >= 100")
@@ -66,7 +66,7 @@ class TestFallbacks:
         with shop.connection.transaction():
             shop.run("SET LOCAL foh.defer = on")
             shop.fill(range(1000, 1201), vectors(201, seed=3))
-        assert shop.explain(QUERY)["fallback"] == "rows wait without a code"
+        assert shop.explain(QUERY)["fallback"] == "many rows wait that no list leads to"
         both = np.vstack([BASE, vectors(201, seed=3)])
         assert shop.found(QUERY, 30) == [key if key < 200 else key + 800 for key in exact(both, 30)]
 
@@ -76,8 +76,8 @@ class TestFallbacks:
         assert shop.found(QUERY, 20) == exact(BASE, 20)
 
     def test_by_code_while_building(self, shop: Shop) -> None:
-        code = shop.run("SELECT {encode}(%s)::text", [text(QUERY)]).fetchone()[0]
-        call = "SELECT {key}, distance FROM {search_code}(%s::bit(32), 200, 100)"
+        code = shop.code(QUERY)
+        call = "SELECT {key}, distance FROM {search_code}(%s::bit(160), 200, 100)"
         before = shop.run(call, [code]).fetchall()
         shop.run("UPDATE foh.index SET status = 'building'")
         after = shop.run(call, [code]).fetchall()
@@ -88,7 +88,7 @@ class TestFallbacks:
         shop = new_shop()
         assert shop.search(QUERY) == []
         assert shop.run("SELECT * FROM {candidates}(%s)", [text(QUERY)]).fetchall() == []
-        assert shop.run("SELECT * FROM {search_code}(%s::bit(32))", ["0" * 32]).fetchall() == []
+        assert shop.run("SELECT * FROM {search_code}(%s::bit(160))", ["0" * 160]).fetchall() == []
         shop.install()
         assert shop.search(QUERY) == []
         shop.fill([1], [QUERY])
@@ -167,16 +167,36 @@ class TestVersions:
         shop.install(centers=5, consume=False)
         shop.run("DELETE FROM {list}; DELETE FROM {item}; UPDATE {center} SET length = 0")
         for _ in range(64):
-            shop.run(VERSION, {"name": shop.index, "trained": True})
-        shop.run("DELETE FROM {gone}")
+            shop.new_version()
         assert [row[0] for row in shop.run("SELECT {key} FROM {candidates}(%s, 1)", [text(QUERY)])] == [900]
+
+    def test_entries_of_centers_that_are_gone_are_read_up_to_a_number(self, shop: Shop) -> None:
+        """A hundred one by one; where there are more, the source is read."""
+        new = vectors(101, seed=8)
+        shop.fill(range(300, 400), new[:100])
+        shop.install(centers=5, consume=False)
+        # What is written since has a center: it is not one of them.
+        shop.fill([500], [-QUERY])
+        assert shop.explain(QUERY)["fallback"] == "none"
+        everything = np.vstack([BASE, new[:100], [-QUERY]])
+        keys = [*range(200), *range(300, 400), 500]
+        for arguments in ({}, {"shortlist": 0}):
+            found = shop.found(QUERY, 301, probes=100, **arguments)
+            assert sorted(found) == keys
+        order = [keys[at] for at in np.argsort(exact_distance(everything, QUERY))]
+        assert shop.found(QUERY, 20, probes=100, shortlist=1000) == order[:20]
+        # One that is written again is no longer among them.
+        shop.run("UPDATE {source} SET embedding = %s WHERE {key} = 300", [text(-QUERY)])
+        assert shop.found(-QUERY, 2) in ([300, 500], [500, 300])
+        shop.run("DELETE FROM {source} WHERE {key} = 301")
+        assert 301 not in shop.found(new[1], 5, shortlist=1000)
 
     def test_check_names_an_entry_whose_center_is_not_known_to_be_gone(self, shop: Shop) -> None:
         shop.fill([900], [QUERY])
         shop.install(centers=5, consume=False)
         found = "SELECT key FROM foh.check('items') WHERE problem LIKE 'a search would not find an entry%%'"
         assert shop.run(found).fetchall() == []
-        shop.run("DELETE FROM {gone}")
+        shop.run("UPDATE {stream} SET center = 1000")
         assert shop.run(found).fetchall() == [("900",)]
 
     def test_one_snapshot(self, shop: Shop, database: Database) -> None:
@@ -260,7 +280,7 @@ class TestChangedSource:
                 shop.run(f"SELECT * FROM {call}", [text(QUERY)])
             assert "foh.refresh('items')" in caught.value.diag.message_hint
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
-            shop.run("SELECT * FROM {search_code}(%s::bit(32))", ["0" * 32])
+            shop.run("SELECT * FROM {search_code}(%s::bit(160))", ["0" * 160])
         shop.run("SELECT foh.refresh('items')")
         assert shop.search(QUERY, 20) == before
 
@@ -331,12 +351,12 @@ class TestChangedSource:
         shop.execute_text("ROLLBACK")
         assert shop.search(QUERY, 5) == before
 
-    def test_in_a_restored_database(self, shop: Shop) -> None:
+    def test_in_a_restored_database(self, shop: Shop, superuser: psycopg.Connection) -> None:
         """Another oid than the one recorded: every search looks for itself until a refresh."""
         before = shop.search(QUERY, 5)
-        shop.run("UPDATE foh.index SET source_oid = 1")
+        superuser.execute("UPDATE foh.index SET source_oid = 1")
         assert shop.seen_by(shop.connection).search(QUERY, 5) == before
-        shop.run("SELECT foh._define_functions(i) FROM foh.index i")
+        superuser.execute("SELECT foh._define_functions(i) FROM foh.index i")
         assert shop.search(QUERY, 5) == before
         shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO old")
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
