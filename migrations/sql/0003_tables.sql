@@ -1,5 +1,12 @@
 -- What 0.1.0 made that has another form now: shared tables are altered, the functions that get other arguments are dropped.
-DROP VIEW IF EXISTS foh.index_stat;
+DO $foh$
+BEGIN
+    -- A new database has none.
+    IF to_regclass('foh.index_stat') IS NOT NULL THEN
+        DROP VIEW foh.index_stat;
+    END IF;
+END
+$foh$;
 
 ALTER TABLE foh.index
     -- Geometry bits of a row; 0 where learned codes stand in for them.
