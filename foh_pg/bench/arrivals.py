@@ -17,7 +17,7 @@ from foh_pg.bench.search import table
 from foh_pg.errors import InputError
 
 Places = npt.NDArray[np.int64]
-RANKS = 100
+FIRST, RANKS = 10, 100
 
 CREATE = """
 SELECT foh.create_index(%(name)s, 'items', 'embedding', 'labels', bits => %(bits)s,
@@ -76,35 +76,51 @@ def create_index(
     connection.execute(CREATE, {"name": name, "bits": bits, "options": Jsonb(options or {})})
 
 
-def quality(connection: psycopg.Connection[Any], index: str, rows: table.Rows) -> dict[str, float]:
-    """P@100 and mAP@100 by label, found by the SQL search with its default options."""
+def quality(
+    connection: psycopg.Connection[Any], index: str, rows: table.Rows, arrived: int
+) -> dict[str, float]:
+    """By label and by nearness what the SQL search finds among the rows there are, by default options."""
+    present = table.Rows(rows.data, rows.base[:arrived], rows.queries)
+    found = [_ask(connection, index, rows, k) for k in (FIRST, RANKS)]
+    return judge(present, *found)
+
+
+def _ask(connection: psycopg.Connection[Any], index: str, rows: table.Rows, k: int) -> list[Places]:
     statement = sql.SQL("SELECT r.id FROM {}(%b, {}) r").format(
-        sql.Identifier("foh", f"{index}_search"), sql.Literal(RANKS)
+        sql.Identifier("foh", f"{index}_search"), sql.Literal(k)
     )
     with connection.cursor(binary=True) as cursor:
-        found = [
+        return [
             np.array([row[0] for row in cursor.execute(statement, (query,), prepare=True)], dtype=np.int64)
             for query in rows.data.X[rows.queries]
         ]
-    return judge(rows, found)
 
 
 def exact_quality(rows: table.Rows, arrived: int) -> dict[str, float]:
     """The same by exact cosine over the rows that have arrived."""
     present = table.Rows(rows.data, rows.base[:arrived], rows.queries)
-    return judge(present, list(present.nearest(min(RANKS, arrived - 1))))
+    nearest = present.nearest(min(RANKS, arrived - 1))
+    return judge(present, list(nearest[:, :FIRST]), list(nearest))
 
 
-def judge(rows: table.Rows, found: list[Places]) -> dict[str, float]:
+def judge(rows: table.Rows, first: list[Places], found: list[Places]) -> dict[str, float]:
+    """P@100 and mAP@100 by label; of the first ten P@10, recall of the exact ten, and the mean distance."""
     precisions, averages = [], []
     for query, keys in enumerate(found):
         hits = rows.relevant(query, keys)
         precisions.append(hits.sum() / RANKS)
         if hits.any():
             averages.append(float((hits.cumsum() / np.arange(1, len(hits) + 1))[hits].mean()))
+    nearest = rows.nearest(min(FIRST, len(rows.base) - 1))
+    near = [np.isin(nearest[query], keys).mean() for query, keys in enumerate(first)]
+    shares = [rows.relevant(query, keys).sum() / FIRST for query, keys in enumerate(first)]
+    distances = [rows.distance(query, keys) for query, keys in enumerate(first) if len(keys)]
     return {
         "precision": round(float(np.mean(precisions)), 5),
         "map": round(float(np.sum(averages) / len(found)), 5),
+        "precision10": round(float(np.mean(shares)), 5),
+        "recall10": round(float(np.mean(near)), 5),
+        "distance10": round(float(np.mean(distances)), 5) if distances else 0.0,
     }
 
 

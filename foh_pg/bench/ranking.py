@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.bench.data import Dataset
-from foh_pg.bench.split import Split
+from foh_pg.bench.split import NEAREST, Split
 from foh_pg.codes import CodeArray, hamming_blocks
 
 # Where precision is taken, and the levels of recall of a curve.
@@ -35,11 +35,15 @@ class Quality:
         Of each query, the share of relevant rows among the first k.
     curve : array
         Precision at each of `RECALL_LEVELS`.
+    recall, distance : float
+        Of the first ten: the share of the exact ten nearest by cosine, and the mean cosine distance.
     """
 
     mean_average_precision: float
     shares: dict[int, npt.NDArray[np.float64]]
     curve: npt.NDArray[np.float64]
+    recall: float
+    distance: float
 
     @property
     def precision_at(self) -> dict[int, float]:
@@ -51,6 +55,8 @@ class Quality:
         return {
             "map": round(self.mean_average_precision, 5),
             "precision_at": {str(k): round(value, 5) for k, value in self.precision_at.items()},
+            "recall10": round(self.recall, 5),
+            "distance10": round(self.distance, 5),
             "curve": [round(float(value), 4) for value in self.curve],
         }
 
@@ -90,8 +96,13 @@ def measure(blocks: Blocks, split: Split) -> Quality:
     averages: list[float] = []
     curves: list[npt.NDArray[np.float64]] = []
     hits: dict[int, list[float]] = {k: [] for k in RANKS if k <= len(split.base)}
+    near: list[float] = []
+    far: list[float] = []
     for start, distances in blocks:
         order = np.argsort(distances, axis=1, kind="stable")
+        first, nearest = order[:, :NEAREST], split.nearest[start : start + len(order)]
+        near.extend((first[:, :, None] == nearest[:, None]).any(axis=2).mean(axis=1))
+        far.extend(split.distances(start, first))
         ranked = np.take_along_axis(relevance.block(start, start + len(distances)), order, axis=1)
         for k, found in hits.items():
             found.extend(ranked[:, :k].mean(axis=1))
@@ -106,6 +117,8 @@ def measure(blocks: Blocks, split: Split) -> Quality:
         float(np.mean(averages)) if averages else float("nan"),
         {k: np.array(found) for k, found in hits.items()},
         np.mean(curves, axis=0) if curves else np.full(len(RECALL_LEVELS), np.nan),
+        float(np.mean(near)),
+        float(np.mean(far)),
     )
 
 

@@ -141,7 +141,7 @@ class Stream:
                     "frozen": frozen,
                 }
                 record.update(timed(connection, lambda c, name=name: updater.update(c, name), stop))  # type: ignore[misc]
-                yield {**record, **arrivals.quality(connection, name, asking)}
+                yield {**record, **arrivals.quality(connection, name, asking, stop)}
 
     def _compare(self, number: int) -> Iterator[Record]:
         """What encoding everything again, and training afresh, would give now: in copies of the database."""
@@ -158,7 +158,7 @@ class Stream:
             try:
                 with table.open_connection(copy) as connection:
                     record = {**base, "model": name, **timed(connection, work, self.arrived)}
-                    yield {**record, **arrivals.quality(connection, "online", asking)}
+                    yield {**record, **arrivals.quality(connection, "online", asking, self.arrived)}
             finally:
                 arrivals.drop_clone(copy)
 

@@ -15,6 +15,7 @@ SECONDS = (
     "longest first."
 )
 PHASES_SHOWN = 5
+NEARNESS = ("P@10", "recall@10", "distance")
 
 
 def tables(report: Report) -> list[Table]:
@@ -30,6 +31,7 @@ def batches(report: Report) -> Table:
             f"{r['model']} {r['rows']}",
             f"{r['precision']:.4f}",
             f"{r['map']:.4f}",
+            *_nearness(r),
             f"{r['share_encoded']:.1%}",
             "-" if r["stale"] is None else f"{r['stale']:.2%}",
             f"{r['wall']:.2f}",
@@ -38,7 +40,7 @@ def batches(report: Report) -> Table:
         ]
         for r in sorted(report.select("batch"), key=lambda r: (r["model"] != "online", r["rows"]))
     ]
-    columns = ["rows", "P@100", "mAP@100", "encoded", "stale", "wall s", "CPU s", "phases"]
+    columns = ["rows", "P@100", "mAP@100", *NEARNESS, "encoded", "stale", "wall s", "CPU s", "phases"]
     return Table("After each batch", SECONDS, columns, rows)
 
 
@@ -53,6 +55,7 @@ def comparisons(report: Report) -> Table:
                 f"{r['rows']}: {r['model']}",
                 f"{r['precision']:.4f}",
                 f"{r['map']:.4f}",
+                *_nearness(r),
                 f"{r['map'] - online['map']:+.4f}",
                 "" if cpu is None else f"{r['wall']:.2f}",
                 "" if cpu is None else f"{cpu:.2f}",
@@ -60,8 +63,12 @@ def comparisons(report: Report) -> Table:
             ]
         )
     note = "Against online: mAP less that of the online index; CPU over that of a run, mean of the last ten."
-    columns = ["", "P@100", "mAP@100", "against online", "wall s", "CPU s", "times a run"]
+    columns = ["", "P@100", "mAP@100", *NEARNESS, "against online", "wall s", "CPU s", "times a run"]
     return Table("Against encoding everything again and training afresh", note, columns, rows)
+
+
+def _nearness(r: Record) -> list[str]:
+    return [f"{r[name]:.4f}" for name in ("precision10", "recall10", "distance10")]
 
 
 def recent_cpu(report: Report, rows: int) -> float:

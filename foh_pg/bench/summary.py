@@ -200,6 +200,7 @@ def detail_table(report: Report, bits: int) -> Table:
                 name,
                 spread([r["map"] for r in mine]),
                 *(spread([r["precision_at"][k] for r in mine]) for k in ranks),
+                *(spread([r.get(name, float("nan")) for r in mine]) for name in ("recall10", "distance10")),
                 f"{np.mean([r['train_seconds'] for r in mine]):.2f}",
                 f"{np.mean(rate):,.0f}" if rate else "-",
                 str(mine[0]["bytes_per_row"]),
@@ -207,9 +208,20 @@ def detail_table(report: Report, bits: int) -> Table:
         )
     return Table(
         f"Precision, training and size at {bits} bits",
-        "P@k is the share of relevant rows among the first k. Seconds of CPU are for the whole stream; bytes "
+        "P@k is the share of relevant rows among the first k, recall@10 the share of the exact ten nearest "
+        "by cosine among the first ten, distance the mean cosine distance of these. Seconds of CPU are for "
+        "the whole stream; bytes "
         "are what is stored per row beside key and labels.",
-        ["method", "mAP", *(f"P@{k}" for k in ranks), "train s", "rows/s", "bytes/row"],
+        [
+            "method",
+            "mAP",
+            *(f"P@{k}" for k in ranks),
+            "recall@10",
+            "distance",
+            "train s",
+            "rows/s",
+            "bytes/row",
+        ],
         rows,
     )
 

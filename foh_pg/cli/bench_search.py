@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -11,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, plots
+from foh_pg.bench.search import plots as search_plots
 from foh_pg.bench.search.line_up import NAMES
 from foh_pg.bench.search.run import Settings, run
 from foh_pg.bench.summary import Report
@@ -55,15 +57,19 @@ def search(
     quick: Annotated[bool, typer.Option("--quick", help="Two minutes: fewer contenders and rows.")] = False,
     json: JsonFile = None,
     html: HtmlFile = None,
+    png: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--png", help="Write the frontier, P@10 over recall@10, as a picture to this file."),
+    ] = None,
 ) -> None:
     """Search the same rows with our index and with all that pgvector offers.
 
     Backend CPU and wall time per query, precision by label, mAP of what is returned, recall of the exact
-    nearest, size, time to build, cost of an INSERT, queries a second with several clients, and the paper's
-    updating time and query time stage by stage, on a server of the benchmark's own. All contenders take
-    turns, so that they see the same machine.
+    nearest, mean distance, size, time to build, cost of an INSERT, queries a second with several clients,
+    and the paper's updating time and query time stage by stage, on a server of the benchmark's own. All
+    contenders take turns, so that they see the same machine.
     """
-    if html is not None:
+    if html is not None or png is not None:
         plots.require()
     counts, names = read_clients(clients), read_contenders(contenders)
     loaded = datasets.load(data)
@@ -74,6 +80,8 @@ def search(
         rows = None
     settings = Settings(queries, rows, bits, seed, pg, shared_buffers, extras, quick, counts, seconds, names)
     result = _run(loaded, settings)
+    if png is not None:
+        search_plots.write_png(result, png)
     deliver(result, json, html)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -21,9 +22,11 @@ def evaluate(
     dsn: Dsn = None,
     json: Json = False,
 ) -> None:
-    """Measure the index by label: P@10, P@100, mAP@100, beside the exact distance and random hyperplanes.
+    """Measure the index by label and by nearness, beside the exact distance and random hyperplanes.
 
-    Reads the whole table once. The figures are kept; `foh-pg status INDEX` shows how they change.
+    P@10, P@100 and mAP@100 by label, recall of the exact ten, mean distance of the first ten; and what a
+    search loses of the exact ten at each of its steps. Reads the whole table once.
+    The figures are kept; `foh-pg status INDEX` shows how they change.
     """
     with session(dsn) as connection, progress_bar(name) as progress:
         run = run_evaluate(connection, name, queries=queries, progress=progress)
@@ -31,6 +34,7 @@ def evaluate(
         print_json(run.as_dict())
     else:
         print_table(lines(run))
+        typer.echo("\n" + kept(run.metrics["kept"]))
     seconds = sum(run.phases.values())
     say(
         f"index {name!r}: version {run.to_version}, {run.rows} queries on {run.metrics['table']} rows, "
@@ -50,4 +54,27 @@ def lines(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-COLUMNS = {"p10": "P@10", "p100": "P@100", "map100": "mAP@100"}
+def kept(shares: Mapping[str, float]) -> str:
+    """What is left of the exact ten nearest after each step of a search.
+
+    Examples
+    --------
+    >>> kept({"lists": 0.9, "bits": 0.85, "shortlist": 0.7, "answer": 0.5})
+    'of the exact ten: 90.0% in the lists read, 85.0% after bits, 70.0% on the shortlist, 50.0% in the answer'
+    """
+    return "of the exact ten: " + ", ".join(f"{shares[step]:.1%} {name}" for step, name in STEPS.items())
+
+
+COLUMNS = {
+    "p10": "P@10",
+    "p100": "P@100",
+    "map100": "mAP@100",
+    "recall10": "recall@10",
+    "distance10": "distance",
+}
+STEPS = {
+    "lists": "in the lists read",
+    "bits": "after bits",
+    "shortlist": "on the shortlist",
+    "answer": "in the answer",
+}

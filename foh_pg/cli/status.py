@@ -10,6 +10,7 @@ from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.session import session
 from foh_pg.cli.trend import print_trend, read_trend
 from foh_pg.errors import IndexNotFound
+from foh_pg.updater.ranking import ranking_text
 
 # What fits a screen; --json has everything.
 COLUMNS = (
@@ -42,7 +43,7 @@ def status(
 ) -> None:
     """Show the indexes: what they hold, what waits for the updater, how stale their codes are.
 
-    With the name of one index also how its quality went over the versions.
+    With the name of one index also how it ranks and how its quality went over the versions.
     """
     with session(dsn) as connection:
         rows = connection.execute(
@@ -59,6 +60,8 @@ def status(
         print_json(rows)
     elif rows:
         print_table(rows, COLUMNS)
+        if name is not None:
+            typer.echo("\nranks by " + ranking_text(rows[0]["ranking"]))
         if name is not None and trend is not None:
             print_trend(name, trend)
     else:

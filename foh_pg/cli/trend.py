@@ -48,10 +48,13 @@ def as_row(point: Quality) -> dict[str, Any]:
         "P@10": score(point, "index", "p10"),
         "P@100": score(point, "index", "p100"),
         "mAP@100": score(point, "index", "map100"),
+        "recall@10": score(point, "index", "recall10"),
+        "distance": score(point, "index", "distance10"),
         "exact": score(point, "exact", "map100"),
         "random": score(point, "random", "map100"),
     }
 
 
 def score(point: Quality, way: str, name: str) -> float | None:
-    return None if point.evaluated is None else point.evaluated[way][name]
+    """A figure of an evaluation; those of earlier versions of this package lack some."""
+    return None if point.evaluated is None else point.evaluated[way].get(name)

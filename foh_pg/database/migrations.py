@@ -4,6 +4,10 @@ Alembic plans the steps and keeps the version table, and always writes SQL; we r
 migrated online and one migrated with the printed script cannot differ, and it does not matter whether the
 caller has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alembic.op`, `alembic.context`)
 are never installed: the caller may be in the middle of an Alembic migration of its own.
+
+A revision is about tables: its SQL is in `migrations/sql/` and stays as it was released. Functions, views and
+what is rendered for each index belong to no revision: whenever the head is reached, all of them are made from
+the present files of `sql/`, and the first thing on the way down is to drop them, with the indexes.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy.exc import DBAPIError
 
-from foh_pg.database import resources
+from foh_pg.database import resources, script
 from foh_pg.errors import InputError, SchemaError
 
 # Raised by sql/install/*.sql where the database does not fit; not one of PostgreSQL's own codes.
@@ -231,19 +235,15 @@ def _statements(start: str, end: str) -> list[str]:
     if start == end:
         return []
     going_up = not is_downgrade(start, end)
-    before = (
-        ["install/check_pgvector.sql", "install/become_owner.sql"]
-        if going_up
-        else ["install/become_owner.sql"]
-    )
-    after = ["install/leave.sql"]
+    steps = _alembic_statements(start, end, going_up)
+    owner, leave = resources.sql("install/become_owner.sql"), resources.sql("install/leave.sql")
+    if going_up:
+        code = script.code() if end == head() else []
+        return [resources.sql("install/check_pgvector.sql"), owner, *steps, *code, leave]
+    rest = [leave]
     if end == BASE:
-        after = ["install/drop_schema.sql", *after, "install/drop_role.sql"]
-    return [
-        *map(resources.sql, before),
-        *_alembic_statements(start, end, going_up),
-        *map(resources.sql, after),
-    ]
+        rest = [resources.sql("install/drop_schema.sql"), leave, resources.sql("install/drop_role.sql")]
+    return [owner, resources.sql("install/drop_functions.sql"), *steps, *rest]
 
 
 class _Statements(io.StringIO):

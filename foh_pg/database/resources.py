@@ -21,8 +21,13 @@ def folder(name: str) -> Path:
 
 
 def sql(name: str) -> str:
-    """The text of one file below `sql/`, for example ``sql("tables.sql")``."""
+    """The text of one file below `sql/`, for example ``sql("grants.sql")``."""
     return (folder("sql") / name).read_text(encoding="utf-8")
+
+
+def migration(name: str) -> str:
+    """The text of one file below `migrations/sql/`: once released, it does not change any more."""
+    return (folder("migrations") / "sql" / name).read_text(encoding="utf-8")
 
 
 def sql_files(*names: str) -> list[str]:

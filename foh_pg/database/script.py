@@ -11,7 +11,7 @@ from foh_pg.database import resources
 
 # The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
 WRAPPER = """\
--- sql/{name}
+-- {name}
 DO {outer}
 BEGIN
     EXECUTE pg_catalog.replace({inner}
@@ -56,12 +56,25 @@ def literal(sql: str) -> TextClause:
 
 
 def apply(op: Operations, *names: str) -> None:
-    """Run files of `sql/` in a migration."""
+    """Run files of `migrations/sql/`, which stay as they were released."""
     for name in names:
-        op.execute(literal(statement(name, resources.sql(name))))
+        op.execute(literal(statement(f"migrations/sql/{name}", resources.migration(name))))
 
 
-def store(op: Operations, *names: str) -> None:
-    """Put files of `sql/index/` where foh.create_index finds them, each under its name without the suffix."""
-    for name in names:
-        op.execute(literal(template(PurePosixPath(name).stem, resources.sql(name))))
+def code() -> list[str]:
+    """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
+    pieces = resources.sql_files("index")
+    files = [
+        *resources.sql_files("functions", "views"),
+        # Before any right is granted or revoked, which makes a new version of the function's row too.
+        "install/drop_outdated.sql",
+        "grants.sql",
+        "install/indexes.sql",
+    ]
+    statements = [
+        resources.sql("install/remember_functions.sql").strip(),
+        "DELETE FROM foh.template",
+        *(template(PurePosixPath(name).stem, resources.sql(name)) for name in pieces),
+        *(statement(f"sql/{name}", resources.sql(name)) for name in files),
+    ]
+    return [f"{text};" for text in statements]

@@ -13,6 +13,12 @@ from foh_pg.updater.history import PastRun, Quality, quality
 # Phases drawn by name; the others are one.
 PHASES = 8
 BINS = 30
+STEPS = {
+    "lists": "in the lists read",
+    "bits": "after ranking by bits",
+    "shortlist": "on the shortlist",
+    "answer": "in the answer",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ def figures(content: Content) -> Iterator[Figure]:
     """All figures, in the order of the page."""
     points = quality(content.runs)
     yield evaluations(content, points)
+    yield nearness(content, points)
+    yield kept(content, points)
     yield held_out(points)
     updates = [run for run in content.updates if run.kind == "update"]
     yield bits(updates)
@@ -59,6 +67,37 @@ def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
         "its SQL search, the other two over the whole table."
     )
     return Figure(title, svg.lines(series, y_label="mAP@100", x_label="version"), note)
+
+
+def nearness(content: Content, points: Sequence[Quality]) -> Figure:
+    title = "By label and by nearness, by foh-pg evaluate"
+    measured = [
+        (p.version, p.evaluated) for p in points if p.evaluated and "recall10" in p.evaluated["index"]
+    ]
+    if not measured:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+    series = [
+        Series("P@10", [(version, found["index"]["p10"]) for version, found in measured]),
+        Series("recall@10", [(version, found["index"]["recall10"]) for version, found in measured]),
+        Series("P@10 of the exact distance", [(v, found["exact"]["p10"]) for v, found in measured], True),
+    ]
+    last = measured[-1][1]
+    note = (
+        "The share of the first ten that has a label of the query, and the share of the exact ten that is "
+        f"among them. The mean distance of the first ten is {last['index']['distance10']:.4g}, of the exact "
+        f"ten {last['exact']['distance10']:.4g}."
+    )
+    return Figure(title, svg.lines(series, y_label="share", x_label="version", from_zero=True), note)
+
+
+def kept(content: Content, points: Sequence[Quality]) -> Figure:
+    title = "What is left of the exact ten, step by step"
+    measured = [p.evaluated["kept"] for p in points if p.evaluated and "kept" in p.evaluated]
+    if not measured:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+    rows = [(name, measured[-1][step]) for step, name in STEPS.items()]
+    note = "Of the ten nearest rows: the share in the lists that a search reads, and after each further step."
+    return Figure(title, svg.lying(rows, label=title), note)
 
 
 def held_out(points: Sequence[Quality]) -> Figure:

@@ -11,6 +11,7 @@ from foh_pg.report.content import Content
 from foh_pg.report.figures import Figure, figures
 from foh_pg.report.svg import number
 from foh_pg.updater.history import PastRun
+from foh_pg.updater.ranking import ranking_text
 
 STYLE = """
 :root { color-scheme: light; }
@@ -65,6 +66,7 @@ def facts(stat: dict[str, Any]) -> str:
         "version": str(stat["version"]),
         "hash functions": "learned" if stat["trained"] else "random",
         "bits": str(stat["bits"]),
+        "ranks by": ranking_text(stat["ranking"]),
         "rows in lists": number(stat["rows"]),
         "lists": number(stat["centers"]),
         "stale bits": f"{stat['stale']:.2%}",

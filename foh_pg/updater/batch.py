@@ -21,9 +21,15 @@ SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
 WHERE t.op IN ('t', 'r') AND NOT t.fresh
 """
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
+# The last column: whether the row is to be read for this entry. A later entry of the key says all that one of
+# labels does. Were the row placed already for this one, and the later is the first of its key in the stream,
+# searches would find it in the lists and in the stream.
 ENTRIES = """
-SELECT t.seq, t.key FROM {stream} t WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s
-ORDER BY t.seq LIMIT %(size)s
+SELECT e.seq, e.key, (e.op <> 'l' OR NOT EXISTS (
+    SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint
+FROM (SELECT t.seq, t.key, t.op FROM {stream} t WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s
+      ORDER BY t.seq LIMIT %(size)s) e
+ORDER BY e.seq
 """
 
 
@@ -94,14 +100,14 @@ def read_batch(
             return _empty(session, index, np.concatenate(before), truncated=True)
         if marker is not None:
             return _empty(session, index, np.zeros(0, dtype=np.int64), resync=True)
-        entries = [
-            *session.copy_out(ENTRIES, [INT8, index.keys.column], {"size": size + 1, "after": after or 0})
-        ]
+        columns = [INT8, index.keys.column, INT8]
+        entries = [*session.copy_out(ENTRIES, columns, {"size": size + 1, "after": after or 0})]
         if not entries:
             return _empty(session, index, np.zeros(0, dtype=np.int64))
         seqs = np.concatenate([part[0] for part in entries])
         more = len(seqs) > size
-        keys = np.unique(index.keys.read(np.concatenate([part[1] for part in entries]))[:size])
+        told = index.keys.read(np.concatenate([part[1] for part in entries]))[:size]
+        keys = np.unique(told[np.concatenate([part[2] for part in entries])[:size] == 1])
         rows = read_by_key(session, index, keys)
         fresh = _labelled(index, rows)
         waiting = progressed.pending[~member(progressed.pending, keys)]

@@ -268,7 +268,7 @@ def write_centers(
 
 
 def _bits(model: Model, rows: Vectors) -> npt.NDArray[np.uint8]:
-    return model.geometry_bits(rows, model.encode(rows))
+    return model.geometry_bits(rows, model.encode_centers(rows))
 
 
 def _write_areas(

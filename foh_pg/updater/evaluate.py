@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from foh_pg.database.copy import TEXT, Array
+from foh_pg.database.copy import TEXT, Array, Vector
 from foh_pg.errors import InputError
 from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model
 from foh_pg.updater.present import load_present
 from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.scan import Best, scan
+from foh_pg.updater.scan import Best, exact_distances, scan
 from foh_pg.updater.session import Session, Target, open_session
 from foh_pg.updater.source import Rows, read_held_out
+from foh_pg.updater.weighing import SHORTLIST
 
 QUERIES = 500
 RANKS = (10, 100)
 KEYS_AT_ONCE = 10_000
 
-# What a search takes where neither an option nor the model says otherwise, as in sql/index/near.sql.
-SHORTLIST = 20
-
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
-SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s)"
+SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s)"
+# Steps of a search, as sql/index/answer.sql names them.
+STEPS = ("lists", "bits", "shortlist")
 LABELS = "SELECT key, labels FROM {rows}(keys => %(keys)s::{key_type}[])"
+VECTORS = "SELECT key, x FROM {rows}(keys => %(keys)s::{key_type}[])"
 STORE = """
 UPDATE foh.model SET metrics = metrics || %(metrics)s WHERE index = {id} AND version = %(version)s
 """
@@ -38,7 +39,10 @@ Labels = dict[Any, frozenset[str]]
 
 
 def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Progress | None = None) -> Run:
-    """Measure P@10, P@100 and mAP@100 by label of an index, of the exact distance and of random hyperplanes.
+    """Measure an index by label and by nearness, beside the exact distance and random hyperplanes.
+
+    P@10, P@100 and mAP@100 by label; the recall of the exact ten nearest; the mean distance of the first ten.
+    Of the index also the share of the exact ten that is left after each step of a search (`kept`).
 
     Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
     answer. The index answers through its SQL search with its default options; the other two rank the whole
@@ -77,6 +81,7 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     run.rows = len(rows)
     with run.phase("search", len(rows)):
         found = {k: search(session, run, index, rows, k) for k in RANKS}
+        steps = {step: search(session, run, index, rows, RANKS[0], step) for step in STEPS}
     with run.phase("exact", placed):
         plain = Model.random(model.mean, index.bits, int(index.options["seed"]), model.scale)
         shortlist = _shortlist(index, model)
@@ -90,7 +95,67 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     own = [frozenset(row.tolist()) for row in rows.labels.each()]
     run.metrics.update({"queries": len(rows), "table": total, "trained": model.trained})
     run.metrics.update({name: judge(own, way, labels, total) for name, way in answers.items()})
+    with run.phase("distances"):
+        _judge_nearness(session, run, index, rows, answers, steps)
     return index.version
+
+
+def _judge_nearness(
+    session: Session,
+    run: Run,
+    index: Index,
+    rows: Rows,
+    answers: dict[str, dict[int, list[KeyArray]]],
+    steps: dict[str, list[KeyArray] | None],
+) -> None:
+    """Recall of the exact ten and mean distance of the first ten, by every way, and what was lost where."""
+    k = RANKS[0]
+    first = {name: [_plain(index, keys) for keys in way[k]] for name, way in answers.items()}
+    vectors = read_vectors(session, index, [key for way in first.values() for keys in way for key in keys])
+    for name, way in first.items():
+        run.metrics[name][f"recall{k}"] = recall(way, first["exact"])
+        run.metrics[name][f"distance{k}"] = mean_distance(index, rows, way, vectors)
+    # Where an index is searched exactly, nothing is lost on the way.
+    kept = {
+        step: 1.0 if found is None else recall([_plain(index, keys) for keys in found], first["exact"])
+        for step, found in steps.items()
+    }
+    run.metrics["kept"] = {**kept, "answer": run.metrics["index"][f"recall{k}"]}
+
+
+def recall(found: Sequence[Sequence[Any]], exact: Sequence[Sequence[Any]]) -> float:
+    """The mean share of the exact nearest that were found."""
+    shares = [
+        len(set(keys) & set(wanted)) / len(wanted)
+        for keys, wanted in zip(found, exact, strict=True)
+        if len(wanted)
+    ]
+    return round(float(np.mean(shares)), 5) if shares else 1.0
+
+
+def mean_distance(index: Index, rows: Rows, found: Sequence[Sequence[Any]], vectors: dict[Any, Any]) -> float:
+    """The mean distance of what was found, in the measure of the index."""
+    distances = []
+    for query, keys in zip(rows.vectors, found, strict=True):
+        near = [vectors[key] for key in keys if key in vectors]
+        if near:
+            distances.append(float(exact_distances(index, query[None], np.stack(near)).mean()))
+    return round(float(np.mean(distances)), 5) if distances else 0.0
+
+
+def read_vectors(session: Session, index: Index, keys: Iterable[Any]) -> dict[Any, Any]:
+    """Embeddings of rows by their key, as psycopg has it."""
+    wanted = np.array(list(dict.fromkeys(keys)), dtype=object)
+    read: dict[Any, Any] = {}
+    for start in range(0, len(wanted), KEYS_AT_ONCE):
+        part = {"keys": wanted[start : start + KEYS_AT_ONCE].tolist()}
+        for found, vectors in session.copy_out(VECTORS, [index.keys.column, Vector(index.dimensions)], part):
+            read.update(zip(index.keys.parameters(index.keys.read(found)), vectors, strict=True))
+    return read
+
+
+def _plain(index: Index, keys: KeyArray) -> list[Any]:
+    return [parameter_of(index, key) for key in keys.tolist()]
 
 
 def _shortlist(index: Index, model: Model) -> int:
@@ -117,18 +182,33 @@ def choose_queries(session: Session, index: Index, rows: int, queries: int) -> R
     return labelled.take(np.sort(order))
 
 
-def search(session: Session, run: Run, index: Index, rows: Rows, k: int) -> list[KeyArray]:
-    """What the index answers, the query itself left out."""
+@overload
+def search(session: Session, run: Run, index: Index, rows: Rows, k: int) -> list[KeyArray]: ...
+
+
+@overload
+def search(
+    session: Session, run: Run, index: Index, rows: Rows, k: int, step: str
+) -> list[KeyArray] | None: ...
+
+
+def search(
+    session: Session, run: Run, index: Index, rows: Rows, k: int, step: str = "answer"
+) -> list[KeyArray] | None:
+    """What the index answers, or has after a step, the query left out; None where it has no such step."""
     found = []
     own = index.keys.parameters(rows.keys)
     for i, vector in enumerate(rows.vectors):
-        (keys,) = session.one(SEARCH, {"query": vector.astype(np.float64).tolist(), "k": k + 1})
-        found.append(_without(own[i], keys or [], k))
+        asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step}
+        (keys,) = session.one(SEARCH, asked)
+        if keys is None and step != "answer":
+            return None
+        found.append(_without(own[i], keys or [], k if step == "answer" else None))
         run.step(i + 1, len(rows))
     return found
 
 
-def _without(own: Any, keys: Iterable[Any], k: int) -> KeyArray:
+def _without(own: Any, keys: Iterable[Any], k: int | None) -> KeyArray:
     others = [key for key in keys if key != own][:k]
     made = np.empty(len(others), dtype=object)
     made[:] = others

@@ -279,6 +279,8 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     if len(places["ids"]):
         first = int(places["ids"][0])
         centers = make_centers(index, first, places["areas"], places["area"], places["rows"], version + 1)
+        # As they were when rows were placed by them: brought to length one again, some would be rounded anew.
+        centers = centers.with_(areas=places["areas"], rows=places["rows"])
     plan = Plan(
         found,
         version,

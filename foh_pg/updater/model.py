@@ -49,6 +49,8 @@ class Model:
     ranking : Ranking
     signed : bool
         The index has labels: marks begin with a signature of them.
+    length : float
+        A typical length of a row where centers are kept at length one (cosine), else 1.
     """
 
     weights: Vectors
@@ -63,6 +65,7 @@ class Model:
     label_bits: LabelBits | None = None
     ranking: Ranking = field(default_factory=Ranking)
     signed: bool = False
+    length: float = 1.0
 
     @property
     def bits(self) -> int:
@@ -126,6 +129,10 @@ class Model:
                 scores[leaning] += np.float32(self.label_weight) * lengths[:, None] * added
             packed[start : start + CHUNK_ROWS] = pack(scores >= 0)
         return packed
+
+    def encode_centers(self, centers: Vectors) -> CodeArray:
+        """Packed codes of centers, as a row of their direction and of typical length would have them."""
+        return self.encode(centers * np.float32(self.length))
 
     def geometry_bits(self, rows: Vectors, codes: CodeArray) -> CodeArray:
         """Packed geometry bits of rows; their learned codes where there are none."""
@@ -213,6 +220,7 @@ class Model:
             "bias": self.bias,
             "mean": self.mean,
             "scale": np.array(self.scale),
+            "length": np.array(self.length),
             "trained": np.array(self.trained),
             "labels": np.array(self.labels, dtype=np.str_),
             "label_projection": self.label_projection,
@@ -238,6 +246,7 @@ class Model:
             LabelBits.from_arrays(label_bits) if label_bits else None,
             Ranking.from_dict(ranking),
             signed,
+            float(arrays.get("length", np.array(1.0))),
         )
 
 

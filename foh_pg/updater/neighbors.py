@@ -25,7 +25,7 @@ class Neighbors:
         self.centers = centers
         self.keep = int(index.options["neighbors"])
         self.model = model
-        self.center_codes = model.encode(centers.rows)
+        self.center_codes = model.encode_centers(centers.rows)
         self.of: IntArray = np.zeros(0, dtype=np.int64)
         self.values = np.zeros(0, dtype=np.float32)
         self.keys: KeyArray = index.keys.empty()

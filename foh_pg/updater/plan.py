@@ -15,7 +15,7 @@ from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.description import Index, read_index
 from foh_pg.updater.fill import Plan, fill, options_text
-from foh_pg.updater.model import Model
+from foh_pg.updater.model import Model, typical_distance
 from foh_pg.updater.progress import Progressed
 from foh_pg.updater.run import Run
 from foh_pg.updater.session import Session
@@ -85,6 +85,8 @@ def make_plan(
 ) -> Plan:
     """Choose centers and write down what the filling needs."""
     sample = seen.sample
+    if index.distance == "cosine" and len(sample):
+        model = replace(model, length=typical_distance(sample.vectors, np.zeros(index.dimensions)))
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
     waiting = none if pending is None else pending

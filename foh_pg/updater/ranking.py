@@ -38,3 +38,22 @@ class Ranking:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Ranking:
         return cls(**given)
+
+
+def ranking_text(ranking: Mapping[str, Any]) -> str:
+    """What column `ranking` of foh.index_stat says, for reading.
+
+    Examples
+    --------
+    >>> ranking = {"code": 0.5, "linear": 0.8, "votes": 0.4, "probes": None, "shortlist": 50}
+    >>> ranking_text(ranking | {"by_geometry_alone": False})
+    'geometry, code 0.5, linear model 0.8, votes 0.4; default probes, shortlist 50'
+    >>> ranking_text(ranking | {"by_geometry_alone": True})
+    'geometry alone; default probes, shortlist 50'
+    """
+    weights = f"geometry, code {ranking['code']}, linear model {ranking['linear']}, votes {ranking['votes']}"
+    budget = (
+        f"default {name}" if ranking[name] is None else f"{name} {ranking[name]}"
+        for name in ("probes", "shortlist")
+    )
+    return f"{'geometry alone' if ranking['by_geometry_alone'] else weights}; {', '.join(budget)}"

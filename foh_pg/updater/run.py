@@ -31,6 +31,13 @@ UPDATE foh.run SET to_version = %(to_version)s, rows = %(rows)s, lists = %(lists
        finished_at = CASE WHEN %(finished)s THEN pg_catalog.clock_timestamp() END
 WHERE id = %(run)s
 """
+# Runs of an index that are remembered once they are finished.
+REMEMBERED = 1000
+FORGET = """
+DELETE FROM foh.run WHERE index = {id} AND finished_at IS NOT NULL AND id <= (
+    SELECT r.id FROM foh.run r WHERE r.index = {id} AND r.finished_at IS NOT NULL
+    ORDER BY r.id DESC OFFSET %(remembered)s LIMIT 1)
+"""
 
 
 @dataclass
@@ -100,6 +107,7 @@ class Run:
     def begin(self, session: Session) -> None:
         """Write the row of this run, unless it is there already."""
         if self.id is None:
+            session.execute(FORGET, {"remembered": REMEMBERED - 1})
             (self.id,) = session.one(START, {"kind": self.kind, "version": self.from_version})
 
     def save(self, session: Session, *, finished: bool = False) -> None:

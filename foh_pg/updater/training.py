@@ -93,15 +93,15 @@ def served(index: Index, learner: Learner, scale: float, rows: Rows, present: Mo
     made = Model.of_learner(learner, float(index.options["label_weight"]), scale)
     made = replace(made, signed=index.labels is not None)
     if present is not None:
-        made = replace(made, geometry=present.geometry, ranking=present.ranking)
+        made = replace(made, geometry=present.geometry, ranking=present.ranking, length=present.length)
     return made.with_label_bits(rows.vectors, rows.labels, present)
 
 
 def random_model(index: Index, mean: npt.NDArray[Any], scale: float, present: Model | None = None) -> Model:
     """Random hyperplanes through a mean, for this index."""
     made = Model.random(mean, index.bits, int(index.options["seed"]), scale)
-    geometry = None if present is None else present.geometry
-    return replace(made, signed=index.labels is not None, geometry=geometry)
+    made = replace(made, signed=index.labels is not None)
+    return made if present is None else replace(made, geometry=present.geometry, length=present.length)
 
 
 def scale_of(index: Index, rows: Rows, mean: npt.NDArray[Any]) -> float:

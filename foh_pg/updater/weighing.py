@@ -118,10 +118,11 @@ def read_sample_to_weigh(session: Session, index: Index, rows: int) -> Rows:
 
 @dataclass(frozen=True)
 class Answers:
-    """Precision and recall of each query."""
+    """Precision and recall of each query, and the mean distance of what it was answered."""
 
     precision: Floats
     recall: Floats
+    distance: Floats
 
     def beats(self, other: Answers) -> bool:
         ours = round(float(self.precision.mean()), 3), float(self.recall.mean())
@@ -226,19 +227,21 @@ class Trial:
         bits = hamming(self.query_geometry[query : query + 1], self.geometry[rows])[0]
         return rows[np.argsort(bits, kind="stable")]
 
-    def ask(self, ranking: Ranking) -> Answers:
-        """Answer every query as sql/index/near.sql and search.sql would."""
-        shortlist = max(K, ranking.shortlist or SHORTLIST)
+    def ask(self, ranking: Ranking, k: int = K) -> Answers:
+        """Answer every query as sql/index/near.sql and search.sql would; recall is that of the exact ten."""
+        shortlist = max(k, ranking.shortlist or SHORTLIST)
         found = self.looked(ranking.probes or PROBES, max(LOOKED, 2 * shortlist))
         lean = found.lean(ranking, self.linear)
         best = np.argsort(found.estimates + lean, axis=1, kind="stable")[:, :shortlist]
         scores = np.take_along_axis(found.distances + lean, best, axis=1)
-        answer = np.take_along_axis(best, np.argsort(scores, axis=1, kind="stable")[:, :K], axis=1)
-        shares = np.take_along_axis(found.relevant, answer, axis=1).sum(axis=1) / K
+        answer = np.take_along_axis(best, np.argsort(scores, axis=1, kind="stable")[:, :k], axis=1)
+        shares = np.take_along_axis(found.relevant, answer, axis=1).sum(axis=1) / k
+        far = np.take_along_axis(found.distances, answer, axis=1)
+        distance = np.nanmean(np.where(np.isfinite(far), far, np.nan), axis=1)
         hits = (found.rows[np.arange(len(answer))[:, None], answer][:, :, None] == self.nearest[:, None]).any(
             axis=2
         )
-        return Answers(shares, hits.sum(axis=1) / K)
+        return Answers(shares, hits.sum(axis=1) / self.nearest.shape[1], distance)
 
 
 @dataclass(frozen=True)

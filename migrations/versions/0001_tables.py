@@ -1,4 +1,4 @@
-"""The tables that all indexes share."""
+"""The tables that all indexes share, as version 0.1.0 made them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ down_revision = None
 
 
 def upgrade(op: Operations) -> None:
-    apply(op, "tables.sql")
+    apply(op, "0001_tables.sql")
 
 
 def downgrade(op: Operations) -> None:
-    apply(op, "install/drop_tables.sql")
+    apply(op, "0001_down.sql")

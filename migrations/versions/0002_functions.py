@@ -1,22 +1,16 @@
-"""The SQL of an index's own objects, the functions, and the views that call them."""
+"""The functions of version 0.1.0. Later ones belong to no revision: see `foh_pg.database.migrations`."""
 
 from __future__ import annotations
 
 from alembic.operations import Operations
 
-from foh_pg.database.resources import sql_files
-from foh_pg.database.script import apply, store
-
 revision = "0002"
 down_revision = "0001"
 
 
-# There is no index yet when this runs. A later migration that changes the SQL of an index's own objects ends
-# with SELECT foh._define_functions(i) FROM foh.index i.
 def upgrade(op: Operations) -> None:
-    store(op, *sql_files("index"))
-    apply(op, *sql_files("functions", "views"), "grants.sql")
+    """Nothing: there was one release with these functions, and this is another."""
 
 
 def downgrade(op: Operations) -> None:
-    apply(op, "install/drop_functions.sql")
+    """Nothing: functions are dropped before the first step down."""

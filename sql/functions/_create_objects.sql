@@ -3,8 +3,6 @@ CREATE OR REPLACE FUNCTION foh._create_objects(i foh.index) RETURNS foh.index
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
-DECLARE
-    names jsonb;
 BEGIN
     PERFORM foh._check_name(i.name);
     i.options := foh._check_options(i.options);
@@ -26,18 +24,6 @@ BEGIN
             i.row_triggers, foh._has_several(i), 'building')
     RETURNING * INTO i;
     INSERT INTO foh.updating (index) VALUES (i.id);
-    names := foh._names(i);
-    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'tables'), names);
-    -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
-    IF i.dimensions <= 2000 THEN
-        EXECUTE foh._render('ALTER TABLE {projection} ALTER COLUMN weights SET STORAGE PLAIN', names);
-    END IF;
-    IF i.dimensions <= (CASE i.distance WHEN 'cosine' THEN 3800 ELSE 1900 END) THEN
-        EXECUTE foh._render('ALTER TABLE {center} ALTER COLUMN embedding SET STORAGE PLAIN', names);
-        EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
-    END IF;
-    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
-    UPDATE foh.index x SET stream = (names ->> 'stream')::regclass WHERE x.id = i.id RETURNING * INTO i;
-    RETURN i;
+    RETURN foh._make_tables(i);
 END
 $function$;

@@ -1,6 +1,7 @@
 -- Verifies the promises of an index on the live data: one row per violation, none if all is well. Reads every row of
--- the source and of the lists.
-CREATE OR REPLACE FUNCTION foh.check(name text)
+-- the source and of the lists. part, parts: only the keys of one part of several, numbered from 0. What concerns no single
+-- row belongs to part 0.
+CREATE OR REPLACE FUNCTION foh.check(name text, part int DEFAULT 0, parts int DEFAULT 1)
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -10,9 +11,13 @@ AS $function$
 DECLARE
     i foh.index := foh._index(name);
 BEGIN
+    IF part IS NULL OR parts IS NULL OR parts < 1 OR part NOT BETWEEN 0 AND parts - 1 THEN
+        RAISE EXCEPTION 'foh: part % of % is none: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._check_tables(i) p;
     IF NOT FOUND THEN
-        RETURN QUERY EXECUTE format('SELECT * FROM foh.%I()', i.name || '_check');
+        RETURN QUERY EXECUTE format('SELECT * FROM foh.%I($1, $2)', i.name || '_check') USING part, parts;
     END IF;
 END
 $function$;

@@ -13,7 +13,8 @@ BEGIN
     IF step = 'lists' THEN
         RETURN (SELECT n.keys FROM {near}(query, NULL, 10000000, NULL, 0, 0, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM {near}(query, NULL, greatest(k, {looked}), NULL, 0, 0, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) s,
+                                   {near}(query, NULL, greatest({looked}, 2 * greatest(k, s.ranked)), NULL, 0, 0, false) n);
     ELSIF step = 'shortlist' THEN
         RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) n);
     END IF;

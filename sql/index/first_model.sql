@@ -1,4 +1,5 @@
 -- Before any row: random hyperplanes through the origin, the same for the same seed, and geometry bits around the origin.
+-- Tables that were made again find the hash functions and the model in place.
 INSERT INTO {projection} (bit, weights, bias, mask)
 SELECT b.bit, {vector}.l2_normalize(w.weights), 0, set_bit({zeros}, b.bit, 1)
 FROM generate_series(0, {bits} - 1) AS b (bit),
@@ -6,10 +7,12 @@ FROM generate_series(0, {bits} - 1) AS b (bit),
               FROM (SELECT n AS at,
                            ((hashint8extended(2 * (b.bit * {dimensions} + n), {seed}) & 9007199254740991) + 1) / 9007199254740992.0::float8 AS first,
                            ((hashint8extended(2 * (b.bit * {dimensions} + n) + 1, {seed}) & 9007199254740991) + 1) / 9007199254740992.0::float8 AS second
-                    FROM generate_series(1, {dimensions}) AS n) u) w;
+                    FROM generate_series(1, {dimensions}) AS n) u) w
+WHERE NOT EXISTS (SELECT FROM {projection});
 INSERT INTO {quantizer} (threshold, signs)
 VALUES (array_fill(0::real, ARRAY[{threshold_dimensions}])::{vector}.vector, array_fill(1::real, ARRAY[{dimensions}])::{vector}.vector);
 INSERT INTO {label_bit} (bit, mask, weights, bias)
 SELECT b.bit, set_bit({mark_zeros}, b.bit, 1), array_fill(0::real, ARRAY[{bits}])::{vector}.vector, 0
 FROM generate_series(0, {signature_bits} - 1) AS b (bit);
-INSERT INTO foh.model (index, version, mean) VALUES ({id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector);
+INSERT INTO foh.model (index, version, mean)
+SELECT {id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector WHERE NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id});

@@ -1,5 +1,6 @@
--- One row per bit: 1 where weights . x - bias + (what the labels add) >= 0.
-CREATE TABLE {projection} (
+-- One row per bit: 1 where weights . x - bias + (what the labels add) >= 0. Where all tables are made again, what was
+-- learned is not lost.
+CREATE TABLE IF NOT EXISTS {projection} (
     bit     int PRIMARY KEY,
     weights {vector}.vector({dimensions}) NOT NULL,
     bias    float8 NOT NULL,
@@ -95,5 +96,3 @@ CREATE INDEX {stream_center_idx} ON {stream} (center);
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
 -- Whether there is an entry that replaces another; the last TRUNCATE, and whether a resync is due.
 CREATE INDEX {stream_known_idx} ON {stream} (op, seq) WHERE NOT fresh;
--- What a search returns. A type of its own: the key keeps its name, even one that is also a parameter's.
-CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8);

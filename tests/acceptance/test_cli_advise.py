@@ -81,8 +81,13 @@ def test_labels_that_help(cli: CommandLine, connection: psycopg.Connection[Any],
     assert answer["sample"]["labels_in_sample"] == LABELS
     assert "30.0% of rows without labels" in answer["reason"]
     at_ten = {(f["way"], f["bits"], f["ranked_by"]): f["P@10"] for f in answer["figures"]}
-    best = at_ten["foh, anchored", answer["bits"], "code and distance"]
+    best = at_ten["foh", answer["bits"], "as learned"]
     assert best > at_ten["exact cosine", None, "distance"] + 0.02
+    near = {(f["way"], f["bits"], f["ranked_by"]): f["recall@10"] for f in answer["figures"]}
+    assert near["exact cosine", None, "distance"] == 1
+    # With the dial at 0 the answers are nearer, and know nothing of labels.
+    assert near["foh", answer["bits"], "labels 0"] > near["foh", answer["bits"], "as learned"]
+    assert at_ten["foh", answer["bits"], "labels 0"] < best
     # The SQL is right as it stands.
     connection.execute(answer["sql"].encode())
     assert connection.execute("SELECT bits FROM foh.index_stat").fetchall() == [(answer["bits"],)]

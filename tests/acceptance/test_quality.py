@@ -90,13 +90,21 @@ class TestEvaluate:
         assert "60 queries on 1200 rows" in result.stderr
         found = json.loads(cli("evaluate", "digits", "--queries=60", "--json").stdout)
         assert found["metrics"]["index"]["map100"] > found["metrics"]["random"]["map100"]
+        assert found["metrics"]["exact"]["recall10"] == 1
+        assert "recall@10" in result.stdout
+        assert re.search(r"of the exact ten: [\d.]+% in the lists read, .* in the answer", result.stdout)
 
     def test_status_shows_the_trend(self, streamed: Connection, cli: CommandLine) -> None:
         cli("evaluate", "digits", "--queries=60")
         shown = cli("status", "digits").stdout
         assert re.search(r"as the updater saw it: 0\.\d+ [▁▂▃▄▅▆▇█]+ 0\.\d+ \(versions 2 to 5\)", shown)
         assert re.search(r"by foh-pg evaluate: 0\.\d+ ▄ 0\.\d+ \(versions 5 to 5\)", shown)
-        points = json.loads(cli("status", "digits", "--json").stdout)[0]["quality"]
+        assert re.search(r"ranks by geometry.*; default probes|ranks by geometry.*; probes", shown)
+        row = json.loads(cli("status", "digits", "--json").stdout)[0]
+        assert set(row["ranking"]) == {
+            *("code", "linear", "votes", "probes", "shortlist", "by_geometry_alone")
+        }
+        points = row["quality"]
         assert [point["version"] for point in points] == [2, 3, 4, 5]
         assert points[-1]["evaluated"]["queries"] == 60
 
@@ -141,7 +149,7 @@ class TestReport:
         assert page.loads == []
         assert "url(" not in text
         assert "@import" not in text
-        assert page.counts["svg"] == 9
+        assert page.counts["svg"] == 11
         assert "script" not in page.counts
         assert page.counts["circle"] >= 3 + 4
 
@@ -150,7 +158,7 @@ class TestReport:
         create_index(connection)
         page = Page(cli("report", "digits", "-o", "-").stdout)
         assert "svg" not in page.counts
-        assert page.counts["section"] == 9
+        assert page.counts["section"] == 11
 
     def test_names_cannot_break_out_of_the_page(
         self, connection: Connection, cli: CommandLine, database: Database

@@ -109,7 +109,8 @@ def test_build_goes_on_where_it_was(
     updater.build(connection, "digits", progress=lambda phase, done, total: seen.append(done))
     assert violations(connection) == []
     rows = connection.execute("SELECT sum(length) FROM foh.digits_center").fetchone()
-    assert rows == (1100,)
+    # Rows that were deleted meanwhile leave the lists before the build ends.
+    assert rows == (1090,)
     assert (
         "interrupted"
         in connection.execute("SELECT metrics::text FROM foh.run ORDER BY id DESC").fetchone()[0]

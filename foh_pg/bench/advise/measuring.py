@@ -11,16 +11,20 @@ import numpy.typing as npt
 
 from foh_pg.bench import methods, ranking
 from foh_pg.bench.accuracy import train
+from foh_pg.bench.advise.indexing import Indexed
 from foh_pg.bench.advise.sampling import Sample
 from foh_pg.bench.advise.sizes import foh_megabytes, hnsw_megabytes
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.ranking import Relevance
 from foh_pg.bench.references import Classifier, filter_by_label
 from foh_pg.bench.split import Protocol, Split
-from foh_pg.codes import CodeArray
 
-# Rows that the search ranks with the exact distance (option `shortlist`).
-SHORTLIST = 50
+# How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
+LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
+# As learned, with as many rows without labels as the table has.
+SOME_LABELLED = "as learned, some without labels"
+# The greatest factor of the dial, as in sql/functions/_dial_factor.sql.
+FULL_DIAL = 50
 
 # Shows how much exact cosine gains from more rows: a table is more than its sample.
 QUARTER = "exact cosine, 1/4 of the rows"
@@ -36,6 +40,8 @@ class Figure:
     ----------
     shares : dict of int to array (queries,)
         Of each query, the share of relevant rows among the first k.
+    recall, distance : float, optional
+        Of the first ten: the share of the exact ten nearest, and the mean cosine distance.
     """
 
     way: str
@@ -43,6 +49,8 @@ class Figure:
     ranked_by: str
     shares: Mapping[int, npt.NDArray[np.float64]]
     megabytes: float | None
+    recall: float | None = None
+    distance: float | None = None
 
     @property
     def precision(self) -> dict[int, float]:
@@ -57,6 +65,8 @@ class Figure:
             "ranked_by": self.ranked_by,
             "P@10": _rounded(self.precision.get(10)),
             "P@100": _rounded(self.precision.get(100)),
+            "recall@10": _rounded(self.recall),
+            "distance": _rounded(self.distance),
             "MB": self.megabytes,
         }
 
@@ -89,42 +99,51 @@ def _references(split: Split, sample: Sample) -> Iterator[Figure]:
     cosine = ranking.measure(ranking.by_vectors(X[queries], X[fewer.base]), fewer)
     yield Figure(QUARTER, None, "distance", cosine.shares, None)
     cosine = ranking.measure(ranking.by_vectors(X[queries], X[base]), split)
-    yield Figure("exact cosine", None, "distance", cosine.shares, hnsw_megabytes(sample))
+    yield _figure("exact cosine", None, "distance", cosine, hnsw_megabytes(sample))
     classifier = Classifier.fit(split)
-    chances = classifier.project(X[queries]) + classifier.shares
-    filtered = ranking.measure(filter_by_label(chances, split), split)
-    yield Figure("classify and filter", None, "likeliest label", filtered.shares, None)
+    asked = classifier.project(X[queries])
+    projected = ranking.measure(ranking.by_vectors(asked, classifier.project(X[base])), split)
+    yield _figure("supervised projection", None, "scores of labels", projected, None)
+    filtered = ranking.measure(filter_by_label(asked + classifier.shares, split), split)
+    yield _figure("classify and filter", None, "likeliest label", filtered, None)
 
 
 def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     X, base, size = split.data.X, split.base, foh_megabytes(sample, bits)
     random, _ = train(methods.choose(["random"])[0], split, bits)
-    foh, _ = train(methods.choose(["foh"])[0], split, bits)
-    labels = split.data.labels(base)
-    for way, learner, stored in (
-        ("random hyperplanes", random, random.encode(X[base])),
-        ("foh, symmetric", foh, foh.encode(X[base])),
-        ("foh, anchored", foh, foh.encode(X[base], labels)),
-    ):
-        asked = learner.encode(X[split.queries])
-        for ranked_by, blocks in (
-            ("code", ranking.by_codes(asked, stored)),
-            ("code and distance", blended(asked, stored, split, bits)),
-        ):
-            yield Figure(way, bits, ranked_by, ranking.measure(blocks, split).shares, size)
+    coded = ranking.measure(ranking.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split)
+    yield _figure("random hyperplanes", bits, "code", coded, None)
+    index = Indexed.learn(split, bits)
+    learned = index.ranking
+    most = replace(
+        learned,
+        code=FULL_DIAL * learned.code,
+        linear=FULL_DIAL * learned.linear,
+        votes=FULL_DIAL * learned.votes,
+    )
+    asked = {LEARNED: (index.trial(split), learned)}
+    asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, linear=0.0, votes=0.0))
+    asked[LABELS] = (asked[LEARNED][0], most)
+    if sample.share < 1:
+        asked[SOME_LABELLED] = (index.trial(split, hidden=1 - sample.share), learned)
+    for ranked_by, (trial, weights) in asked.items():
+        answers = {k: trial.ask(weights, k) for k in (10, 100) if k <= len(base)}
+        first = answers[10]
+        yield Figure(
+            "foh",
+            bits,
+            ranked_by,
+            {k: found.precision for k, found in answers.items()},
+            size,
+            float(first.recall.mean()),
+            float(first.distance.mean()),
+        )
 
 
-def blended(asked: CodeArray, stored: CodeArray, split: Split, bits: int) -> ranking.Blocks:
-    """Rank as the search does: the nearest by code, these by code and cosine distance, then the rest."""
-    X = split.data.X
-    exact = ranking.by_vectors(X[split.queries], X[split.base])
-    for (start, hamming), (_, negated) in zip(ranking.by_codes(asked, stored), exact, strict=True):
-        scores = hamming / bits
-        first = np.argsort(hamming, axis=1, kind="stable")[:, :SHORTLIST]
-        near = np.take_along_axis(scores + 1 + negated, first, axis=1)
-        # A score is at most 3: the shortlist stays before all others.
-        np.put_along_axis(scores, first, near - 4, axis=1)
-        yield start, scores
+def _figure(
+    way: str, bits: int | None, ranked_by: str, quality: ranking.Quality, megabytes: float | None
+) -> Figure:
+    return Figure(way, bits, ranked_by, quality.shares, megabytes, quality.recall, quality.distance)
 
 
 def _rounded(value: float | None) -> float | None:

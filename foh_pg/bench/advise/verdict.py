@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from foh_pg.bench.advise.measuring import QUARTER, Figure, judgeable
+from foh_pg.bench.advise.measuring import LABELS, LEARNED, QUARTER, SOME_LABELLED, Figure, judgeable
 from foh_pg.bench.advise.sampling import Sample
 
 # What decides: a difference must be worth it, and so large that the draw of the queries hardly makes it.
@@ -72,7 +72,11 @@ class Gain:
 def nothing_to_learn(sample: Sample) -> Advice | None:
     """Say why nothing needs to be measured, where that is so."""
     if sample.table.labels is None:
-        return Advice("pgvector", "Use plain pgvector: without labels there is nothing to learn from.")
+        return Advice(
+            "pgvector",
+            "Use plain pgvector: without labels there is nothing to learn from, and this index would rank by "
+            "geometry alone.",
+        )
     if sample.share < FEW_LABELLED:
         return Advice(
             "pgvector",
@@ -93,28 +97,31 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
     """Choose by P@10 of what each way would return; by P@100 where only that tells them apart."""
     cosine = _only(figures, "exact cosine")
     filtered = _only(figures, "classify and filter")
-    anchored = [f for f in figures if f.way == "foh, anchored" and f.ranked_by == "code and distance"]
-    best = {k: _best(anchored, k) for k in (10, 100) if k in cosine.shares}
+    ours = [f for f in figures if f.way == "foh" and f.ranked_by == LEARNED]
+    best = {k: _best(ours, k) for k in (10, 100) if k in cosine.shares}
     gains = {k: Gain.of(best[k], cosine, k) for k in best}
     only_later = 100 in gains and gains[100].worthwhile and not gains[10].worthwhile
     k = 100 if only_later and not gains[10].loss else 10
     gain, reached, exact = gains[k], best[k].precision[k], cosine.precision[k]
-    told = f"P@{k} is {reached:.3f} with label-anchored codes, {exact:.3f} with exact cosine"
-    rival = _best([best[k], cosine], k)
+    told = f"P@{k} is {reached:.3f} with this index{_near(best[k])}, {exact:.3f} with exact cosine"
+    # With the dial at 1 a search asks for labels above all, as a filter does.
+    turned = [f for f in figures if f.way == "foh" and f.ranked_by == LABELS]
+    rival = _best([best[k], cosine, *turned], k)
     if sample.share >= NEARLY_ALL_LABELLED and Gain.of(filtered, rival, k).worthwhile:
         return Advice(
             "label filter",
-            f"Classify the query and filter by label: its P@{k} is {filtered.precision[k]:.3f}, and "
-            f"{sample.share:.1%} of rows have labels; {told}.",
+            f"Classify the query and filter by label: its P@{k} is {filtered.precision[k]:.3f}"
+            f"{_near(filtered)}, and {sample.share:.1%} of rows have labels; {told}.",
         )
     if not gain.worthwhile:
         return Advice("pgvector", f"Use plain pgvector: {told}, {_too_little(gain)}.")
-    chosen = min(f.bits or 0 for f in anchored if _as_good(f, best[k], k))
+    chosen = min(f.bits or 0 for f in ours if _as_good(f, best[k], k))
     return Advice(
         "foh",
         f"Use this index with {chosen} bits: {told} ({gain.mean:+.3f}), and {chosen} bits are the fewest "
         "with no clear loss against the best."
         + _unlabelled(sample, figures, chosen, k)
+        + _projection(figures, best[k], k)
         + _rising(sample, figures, reached, k),
         chosen,
     )
@@ -135,16 +142,29 @@ def _as_good(figure: Figure, best: Figure, k: int) -> bool:
     return gain.mean <= AS_GOOD or not (gain.clear or gain.mean >= WORTHWHILE)
 
 
+def _near(figure: Figure) -> str:
+    """Say how near the answers are, where that is known."""
+    return "" if figure.recall is None else f" (recall of the exact ten {figure.recall:.3f})"
+
+
+def _projection(figures: Sequence[Figure], best: Figure, k: int) -> str:
+    """Tell where vectors of label scores find more by label."""
+    found = [f for f in figures if f.way == "supervised projection" and Gain.of(f, best, k).worthwhile]
+    return "".join(
+        f" A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier "
+        "to train, and to apply to every row and query, yourself."
+        for f in found
+    )
+
+
 def _unlabelled(sample: Sample, figures: Sequence[Figure], bits: int, k: int) -> str:
     """Tell what rows without labels get, where there are many."""
     if sample.share >= NEARLY_ALL_LABELLED:
         return ""
-    [found] = [
-        f for f in figures if (f.way, f.bits, f.ranked_by) == ("foh, symmetric", bits, "code and distance")
-    ]
+    [found] = [f for f in figures if (f.way, f.bits, f.ranked_by) == ("foh", bits, SOME_LABELLED)]
     return (
-        f" The {1 - sample.share:.1%} of rows without labels have symmetric codes, whose P@{k} is "
-        f"{found.precision[k]:.3f}."
+        f" That is where all rows have labels; with {1 - sample.share:.1%} of rows without labels, as in the "
+        f"table, P@{k} over all rows is {found.precision[k]:.3f}."
     )
 
 

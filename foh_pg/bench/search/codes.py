@@ -10,17 +10,19 @@ from psycopg import sql
 from foh_pg.bench.search.contenders import Contender, Form, index_size
 from foh_pg.bench.search.table import Rows
 
-NEAREST = sql.SQL("SELECT id FROM {} ORDER BY code <~> (SELECT {}(%b)) LIMIT {}")
+# What a query is encoded to ends with its learned code; geometry bits may stand before it.
+CODE = sql.SQL("(SELECT substring(e FROM length(e) - {short})::bit({bits}) FROM {encode}({x}) e)")
+NEAREST = sql.SQL("SELECT id FROM {} ORDER BY code <~> {} LIMIT {}")
 
 # Without labels: a code that leans on them costs one more sum.
-ARRIVE = sql.SQL("INSERT INTO {} SELECT id, {}(embedding) FROM fresh WHERE id > %s AND id <= %s")
+ARRIVE = sql.SQL("INSERT INTO {} SELECT id, {} FROM fresh WHERE id > %s AND id <= %s")
 
 # The copy by subvector is fetched out of TOAST once, not once for every bit.
 REENCODED = sql.SQL(
     "SELECT c.id FROM (SELECT i.id, (SELECT bit_or(p.mask) FILTER (WHERE -(p.weights <#> i.x) >= p.bias)"
     " FROM {projection} p) AS code"
     " FROM (SELECT id, subvector(embedding, 1, {dimensions}) AS x FROM items OFFSET 0) i) c"
-    " ORDER BY coalesce(c.code, {zeros}) <~> (SELECT {encode}(%b)) LIMIT {k}"
+    " ORDER BY coalesce(c.code, {zeros}) <~> {asked} LIMIT {k}"
 )
 
 
@@ -37,10 +39,10 @@ def codes_graph(source: str, bits: int, ef: int) -> Contender:
         )
 
     def form(k: int) -> Form:
-        statement = NEAREST.format(sql.Identifier(table), _encode(source), sql.Literal(k))
+        statement = NEAREST.format(sql.Identifier(table), code_of(source, bits), sql.Literal(k))
         return Form(f"ef_search {max(ef, k)}", k, statement, {"hnsw.ef_search": max(ef, k)})
 
-    arrive = ARRIVE.format(sql.Identifier(table), _encode(source))
+    arrive = ARRIVE.format(sql.Identifier(table), code_of(source, bits, "embedding"))
     size = index_size(f"{table}_idx")
     return Contender("pgvector HNSW on our codes", "items", build, size, [form(10), form(100)], arrive)
 
@@ -54,10 +56,10 @@ def codes_scan(source: str, title: str, bits: int) -> Contender:
 
     size = sql.SQL("SELECT pg_total_relation_size({})").format(sql.Literal(table))
     forms = [
-        Form("all codes", k, NEAREST.format(sql.Identifier(table), _encode(source), sql.Literal(k)))
+        Form("all codes", k, NEAREST.format(sql.Identifier(table), code_of(source, bits), sql.Literal(k)))
         for k in (10, 100)
     ]
-    arrive = ARRIVE.format(sql.Identifier(table), _encode(source))
+    arrive = ARRIVE.format(sql.Identifier(table), code_of(source, bits, "embedding"))
     return Contender(title, "items", build, size, forms, arrive)
 
 
@@ -76,7 +78,7 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
             projection=sql.Identifier("foh", f"{source}_projection"),
             dimensions=sql.Literal(dimensions),
             zeros=sql.SQL("{}::bit({})").format(sql.Literal("0" * bits), sql.Literal(bits)),
-            encode=_encode(source),
+            asked=code_of(source, bits),
             k=sql.Literal(k),
         )
         return Form("all rows", k, statement, most=most)
@@ -85,14 +87,27 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
     return Contender("all encoded again for a query", "items", build, nothing, [form(10), form(100)])
 
 
-def _encode(source: str) -> sql.Identifier:
-    return sql.Identifier("foh", f"{source}_encode")
+def code_of(source: str, bits: int, x: str = "%b") -> sql.Composed:
+    """The learned code of a query by the present model of an index."""
+    return CODE.format(
+        short=sql.Literal(bits - 1),
+        bits=sql.Literal(bits),
+        encode=sql.Identifier("foh", f"{source}_encode"),
+        x=sql.SQL("%b") if x == "%b" else sql.Identifier(x),
+    )
 
 
 def _copy_codes(connection: psycopg.Connection[Any], source: str, table: str, bits: int) -> None:
     connection.execute(
-        sql.SQL("CREATE TABLE {} AS SELECT unnest(ids) AS id, unnest(codes)::bit({}) AS code FROM {}").format(
-            sql.Identifier(table), sql.Literal(bits), sql.Identifier("foh", f"{source}_list")
+        sql.SQL(
+            "CREATE TABLE {table} AS"
+            " SELECT e.id, substring(e.marks FROM length(e.marks) - {short})::bit({bits}) AS code"
+            " FROM (SELECT unnest(ids) AS id, unnest(marks) AS marks FROM {list}) e"
+        ).format(
+            table=sql.Identifier(table),
+            short=sql.Literal(bits - 1),
+            bits=sql.Literal(bits),
+            list=sql.Identifier("foh", f"{source}_list"),
         )
     )
     connection.execute(sql.SQL("ALTER TABLE {} ADD PRIMARY KEY (id)").format(sql.Identifier(table)))

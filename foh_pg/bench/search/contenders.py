@@ -22,7 +22,7 @@ ARRIVE = sql.SQL(
 
 @dataclass(frozen=True)
 class Form:
-    """One statement to measure: its only parameter is the query vector, its first column the key.
+    """One statement to measure: its parameter is the query vector, its first column the key.
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class Form:
         Ask no more queries than that: for what takes seconds.
     curve : str
         Forms of a contender with the same name here differ in one setting, and are joined in a figure.
+    parameters : callable
+        What the client makes of the query vector, for who computes something outside of the server.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Form:
     settings: Mapping[str, str | int] = field(default_factory=dict)
     most: int | None = None
     curve: str = ""
+    parameters: Callable[[Any], tuple[Any, ...]] = field(default=lambda query: (query,), repr=False)
 
 
 @dataclass(frozen=True)

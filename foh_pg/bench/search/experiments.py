@@ -129,6 +129,8 @@ def wide(
         "SELECT foh.wide_encode(x)::text FROM unnest(%s) WITH ORDINALITY AS q (x, i) ORDER BY i"
     )
     codes = [code for (code,) in connection.execute(statement, (list(X[:queries]),))]
-    by_code = sql.SQL("SELECT r.id FROM foh.wide_search_code(%b::text::bit(128), 10) r").format()
+    by_code = sql.SQL("SELECT r.id FROM foh.wide_search_code(%b::text::bit({}), 10) r").format(
+        sql.Literal(len(codes[0]))
+    )
     for record in interleave(Backend(connection), [("foh", Form("by code", 10, by_code))], codes, judge):
         yield {"experiment": "wide", **record}

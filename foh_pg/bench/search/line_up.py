@@ -10,9 +10,10 @@ from foh_pg.bench.search.codes import codes_graph, codes_scan, reencoded
 from foh_pg.bench.search.contenders import Contender
 from foh_pg.bench.search.ours import ours, paper_pool
 from foh_pg.bench.search.pgvector import exact, graph, inverted, quantized
+from foh_pg.bench.search.supervised import classified, projected
 from foh_pg.bench.search.table import Rows
 
-# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first six.
+# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first nine.
 NAMES = (
     "foh",
     "hnsw",
@@ -20,14 +21,16 @@ NAMES = (
     "symmetric",
     "pool",
     "encoded-again",
+    "supervised",
+    "classify",
+    "signs",
     "halfvec",
     "ivfflat",
-    "signs",
     "code-graph",
     "code-scan",
     "symmetric-scan",
 )
-ALWAYS, QUICK = NAMES[:2], NAMES[:6]
+ALWAYS, QUICK = NAMES[:2], NAMES[:9]
 
 
 def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> list[Contender]:
@@ -35,19 +38,23 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
     d = rows.dimensions
     none, half = sql.SQL(""), sql.SQL("::halfvec({})").format(sql.Literal(d))
     ef = (40, 100) if quick else (20, 40, 100, 200)
-    probes = (2, 10) if quick else (1, 2, 10, 20, 50)
+    # The last ones are for who asks for nearly all of the exact nearest.
+    budgets = ((16, 50), (64, 200)) if quick else ((3, 16), (16, 50), (32, 100), (64, 200), (128, 400))
+    dials = (0.25,) if quick else (0.125, 0.25, 0.75)
     lists = max(10, round(len(rows.base) ** 0.5))
     everyone = {
-        "foh": ours("anchored", "foh", bits, 1, probes),
-        "symmetric": ours("symmetric", "foh, symmetric codes", bits, 0, ()),
+        "foh": ours("anchored", "foh", bits, 1, budgets, dials),
+        "symmetric": ours("symmetric", "foh, symmetric codes", bits, 0),
         "pool": paper_pool("pool", bits, len(rows.base)),
         "hnsw": graph("pgvector HNSW", "items_graph", none, "vector_cosine_ops", ef),
         "exact": exact(),
         # Each of its answers takes seconds where there are a hundred thousand rows.
         "encoded-again": reencoded("symmetric", bits, d, most=5 if quick else 10),
         "halfvec": graph("pgvector HNSW on halfvec", "items_half", half, "halfvec_cosine_ops", ef),
+        "supervised": projected(rows, ef),
+        "classify": classified(rows),
         "ivfflat": inverted("items_lists", lists, (1, 5, 20)),
-        "signs": quantized("items_signs", d, 100, 100),
+        "signs": quantized("items_signs", d, (100,) if quick else (40, 100, 200)),
         "code-graph": codes_graph("anchored", bits, 40),
         "code-scan": codes_scan("anchored", "scan of our codes", bits),
         "symmetric-scan": codes_scan("symmetric", "scan of symmetric codes", bits),

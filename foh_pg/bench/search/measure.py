@@ -41,7 +41,7 @@ class Backend:
         return int(self._usage.read_text().split()[0]) / 1e9
 
     def ask(self, form: Form, query: npt.NDArray[np.float32] | str) -> list[int]:
-        found = self.cursor.execute(form.statement, (query,), prepare=True).fetchall()
+        found = self.cursor.execute(form.statement, form.parameters(query), prepare=True).fetchall()
         return [row[0] for row in found]
 
     def prepare(self, form: Form) -> None:
@@ -74,7 +74,7 @@ def interleave(
             quality[n] += [judge(start + i, answer, form.k) for i, answer in enumerate(answers)]
     for n, (title, form) in enumerate(forms):
         cpu_ms, wall_ms = (1000 * np.array(column) for column in zip(*times[n], strict=True))
-        measures = {name: float(np.mean([q[name] for q in quality[n]])) for name in quality[n][0]}
+        measures = {name: _mean([q[name] for q in quality[n]]) for name in quality[n][0]}
         yield {
             "contender": title,
             "form": form.name,
@@ -88,10 +88,17 @@ def interleave(
         }
 
 
+def _mean(values: Sequence[float]) -> float | None:
+    """Of those that are numbers."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else None
+
+
 def judge_by(
     rows: Rows, nearest: npt.NDArray[np.int64] | None = None
 ) -> Callable[[int, list[int], int], dict[str, float]]:
-    """Precision by label among the k asked for, recall of the exact nearest, the share of rows that came."""
+    """Precision by label among the k asked for, recall of the exact nearest, the mean cosine distance of the
+    rows that came (not a number where none did), and their share of the k."""
 
     def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
         keys = np.array(answer, dtype=np.int64)
@@ -101,6 +108,7 @@ def judge_by(
         found = {
             "precision": float(hits.sum()) / k,
             "average_precision": average,
+            "distance": rows.distance(query, keys),
             "returned": len(keys) / k,
         }
         if nearest is not None:

@@ -52,8 +52,8 @@ def inverted(table: str, lists: int, probes: Sequence[int]) -> Contender:
     return Contender("pgvector IVFFlat", table, build, index_size(index), forms, arriving_in(table))
 
 
-def quantized(table: str, dimensions: int, ef: int, shortlist: int) -> Contender:
-    """HNSW on the signs of the embedding, its best re-ranked with the exact distance."""
+def quantized(table: str, dimensions: int, shortlists: Sequence[int]) -> Contender:
+    """HNSW on the signs of the embedding, its best ranked again with the exact distance."""
     index = f"{table}_signs"
     signs = sql.SQL("binary_quantize(embedding)::bit({})").format(sql.Literal(dimensions))
 
@@ -64,14 +64,15 @@ def quantized(table: str, dimensions: int, ef: int, shortlist: int) -> Contender
             )
         )
 
-    def form(k: int) -> Form:
+    def form(k: int, shortlist: int) -> Form:
         statement = sql.SQL(
             "SELECT c.id FROM (SELECT %b AS x) q, LATERAL (SELECT id, embedding FROM {} ORDER BY {} <~>"
             " binary_quantize(q.x) LIMIT {}) c ORDER BY c.embedding <=> q.x LIMIT {}"
-        ).format(sql.Identifier(table), signs, sql.Literal(max(k, shortlist)), sql.Literal(k))
-        return Form(f"ef_search {ef}, best {max(k, shortlist)}", k, statement, {"hnsw.ef_search": ef})
+        ).format(sql.Identifier(table), signs, sql.Literal(shortlist), sql.Literal(k))
+        name = f"ef_search {shortlist}, best {shortlist}"
+        return Form(name, k, statement, {"hnsw.ef_search": shortlist})
 
-    forms = [form(10), form(100)]
+    forms = [form(k, shortlist) for k in (10, 100) for shortlist in shortlists if shortlist >= k]
     return Contender("pgvector HNSW on signs", table, build, index_size(index), forms, arriving_in(table))
 
 

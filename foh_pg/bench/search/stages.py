@@ -21,6 +21,7 @@ from foh_pg import updater
 from foh_pg.bench import arrivals
 from foh_pg.bench.costs import process_cpu
 from foh_pg.bench.search import table
+from foh_pg.bench.search.codes import code_of
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.measure import Backend, interleave, judge_by
 from foh_pg.bench.search.ours import pool_options
@@ -36,7 +37,8 @@ LEARNING = ("learn", "compare")
 FUNCTIONS = sql.SQL("SELECT weights, bias FROM foh.lists_hash_functions() ORDER BY number")
 ROWS = sql.SQL("SELECT id, embedding FROM items")
 SEARCH = sql.SQL("SELECT r.id FROM {}(%b, {}, shortlist => 0) r")
-SCAN = sql.SQL("SELECT id FROM all_codes ORDER BY code <~> (SELECT foh.lists_encode(%b)) LIMIT {}")
+BY_CODE = sql.SQL("SELECT r.id FROM {}(%b, {}, shortlist => 0, labels => 0) r")
+SCAN = sql.SQL("SELECT id FROM all_codes ORDER BY code <~> {} LIMIT {}")
 
 
 @dataclass(frozen=True)
@@ -175,16 +177,17 @@ def _ask(connection: psycopg.Connection[Any], rows: table.Rows, plan: Plan) -> d
     lists, pool = (sql.Identifier("foh", f"{name}_search") for name in ("lists", "pool"))
     forms = [
         (LISTS, Form("", K, SEARCH.format(lists, sql.Literal(K)))),
-        (POOL, Form("", K, SEARCH.format(pool, sql.Literal(K)))),
-        (ALL, Form("", K, SCAN.format(sql.Literal(K)))),
+        (POOL, Form("", K, BY_CODE.format(pool, sql.Literal(K)))),
+        (ALL, Form("", K, SCAN.format(code_of("lists", plan.bits), sql.Literal(K)))),
     ]
-    queries = rows.data.X[rows.queries][: plan.queries]
-    names = ("asked", "precision", "average_precision", "returned")
+    rows = table.Rows(rows.data, rows.base, rows.queries[: plan.queries])
+    queries = rows.data.X[rows.queries]
+    names = ("asked", "precision", "average_precision", "recall", "distance", "returned")
     return {
         r["contender"]: {
             "query_cpu_ms": r["cpu_ms"],
             "query_wall_ms": r["wall_ms"],
             **{name: r[name] for name in names},
         }
-        for r in interleave(Backend(connection), forms, queries, judge_by(rows))
+        for r in interleave(Backend(connection), forms, queries, judge_by(rows, rows.nearest(K)))
     }

@@ -51,6 +51,13 @@ class Rows:
         owner = np.repeat(np.arange(len(keys)), found.counts)
         return np.bincount(owner, weights=hits, minlength=len(keys)) > 0
 
+    def distance(self, query: int, keys: npt.NDArray[np.int64]) -> float:
+        """The mean cosine distance of rows of the base from a query; both by their place."""
+        if not len(keys):
+            return float("nan")
+        asked = unit(self.data.X[self.queries[query : query + 1]])[0]
+        return float(1 - (unit(self.data.X[self.base[keys]]) @ asked).mean())
+
     def nearest(self, k: int) -> npt.NDArray[np.int64]:
         """The exact nearest rows of each query by cosine, by their place in the base."""
         base = unit(self.data.X[self.base])

@@ -13,7 +13,7 @@ from foh_pg.bench.summary import Record, Report, Table
 TIMES = (
     "CPU is that of the server's process for one query, wall is seen by the client; both are means over the "
     "queries asked, which all answer in turn. P is precision by label, mAP is over the rows returned, recall "
-    "counts the exact nearest by cosine."
+    "counts the exact nearest by cosine, distance is the mean cosine distance of the rows returned."
 )
 
 
@@ -36,8 +36,19 @@ def searches(report: Report, k: int) -> Table:
     few = [r["asked"] for r in records if r["asked"] < all_queries]
     note = f"{TIMES} HNSW is at {plain}, in the same blocks of queries."
     if few:
-        note += f" What takes long is asked {min(few)} of the {all_queries} queries: its P and mAP are rough."
-    columns = ["", "CPU ms", "of HNSW", "wall ms", f"P@{k}", "mAP", "recall", "rows", "queries"]
+        note += f" What takes long is asked {min(few)} of the {all_queries} queries: its quality is rough."
+    columns = [
+        "",
+        "CPU ms",
+        "of HNSW",
+        "wall ms",
+        f"P@{k}",
+        "mAP",
+        f"recall@{k}",
+        "distance",
+        "rows",
+        "queries",
+    ]
     return Table(f"The first {k}", note, columns, rows)
 
 
@@ -60,7 +71,7 @@ def extra(report: Report, experiment: str, title: str, apart: str | None) -> Tab
         for r in group:
             name = f"{r['contender']}, {r['form']}"
             rows.append(_line(r, name if apart is None else f"{value}: {name}", base))
-    columns = ["", "CPU ms", "of HNSW", "wall ms", "P@10", "mAP", "recall", "rows", "queries"]
+    columns = ["", "CPU ms", "of HNSW", "wall ms", "P@10", "mAP", "recall@10", "distance", "rows", "queries"]
     return Table(title, "", columns, rows)
 
 
@@ -74,13 +85,13 @@ def _blocks(records: Sequence[Record], contender: str, form: str | None) -> Any:
 def _line(r: Record, name: str, base: Any) -> list[str]:
     blocks = r["cpu_ms_blocks"]
     ratio = "" if base is None else f"{np.sum(blocks) / np.sum(base[: len(blocks)]):.2f}"
-    measures = (r["precision"], r["average_precision"], r["recall"])
+    measures = (r["precision"], r["average_precision"], r["recall"], r.get("distance"))
     return [
         name,
         f"{r['cpu_ms']:.2f}",
         ratio,
         f"{r['wall_ms']:.2f}",
-        *(f"{m:.3f}" for m in measures),
+        *("" if m is None else f"{m:.3f}" for m in measures),
         f"{r['returned']:.0%}",
         str(r["asked"]),
     ]

@@ -93,6 +93,8 @@ def stage_means(report: Report) -> Table:
                 f"{means['query_wall_ms']:.2f}",
                 f"{means['precision']:.3f}",
                 f"{means['average_precision']:.3f}",
+                f"{means['recall']:.3f}",
+                f"{means['distance']:.3f}",
             ]
         )
     return Table("Updating time and query time, as in the paper", STAGES, STAGE_COLUMNS, rows)
@@ -120,9 +122,13 @@ MEANS = (
     "query_wall_ms",
     "precision",
     "average_precision",
+    "recall",
+    "distance",
 )
 STAGES = (
-    "Means over the stages, of symmetric codes ranked by Hamming distance alone, the first 100. Updating is "
+    "Means over the stages, for the first 100, of bits alone: nothing is read from the table. foh ranks by "
+    "geometry bits and by what it knows of labels; the paper's pool, and who has none, rank symmetric codes "
+    "by Hamming distance. Recall counts the exact nearest, distance is the mean cosine distance. Updating is "
     "all of a run but learning, with CPU of the updater and of its process in the server. Without a pool, "
     "all rows are encoded in the client with the hash functions that foh has learned, and stored. This "
     "package looks for the rows nearest to the centers of the paper's pool among all rows anew, so that pool "
@@ -138,6 +144,8 @@ STAGE_COLUMNS = (
     "wall s",
     "P@100",
     "mAP",
+    "recall@100",
+    "distance",
 )
 
 

@@ -8,8 +8,8 @@ from psycopg import sql
 
 from foh_pg.bench import arrivals
 from foh_pg.bench import data as datasets
-from foh_pg.bench.search import clients, codes, inserts, ours, pgvector, stages, table
-from foh_pg.bench.search.measure import Backend, built
+from foh_pg.bench.search import clients, codes, inserts, ours, pgvector, stages, supervised, table
+from foh_pg.bench.search.measure import Backend, built, judge_by
 from foh_pg.embedded import installation
 
 BITS = 32
@@ -31,11 +31,14 @@ def servers():
 def contenders(servers, rows):
     dsn, _ = servers
     line_up = [
-        ours.ours("anchored", "foh", BITS, 1, ()),
-        ours.ours("symmetric", "foh, symmetric codes", BITS, 0, ()),
+        ours.ours("anchored", "foh", BITS, 1),
+        ours.ours("symmetric", "foh, symmetric codes", BITS, 0),
         ours.paper_pool("pool", BITS, len(rows.base)),
         pgvector.graph("pgvector HNSW", "items_graph", sql.SQL(""), "vector_cosine_ops", (40,)),
         pgvector.exact(),
+        pgvector.quantized("items_signs", rows.dimensions, (40,)),
+        supervised.projected(rows, (40,)),
+        supervised.classified(rows),
         codes.reencoded("symmetric", BITS, rows.dimensions, most=2),
         codes.codes_scan("symmetric", "scan", BITS),
         codes.codes_graph("symmetric", BITS, 40),
@@ -60,7 +63,9 @@ def form_of(contenders, name, k=10):
 def distances(connection, query, keys):
     """Of rows to a query, by their symmetric codes."""
     found = connection.execute(
-        "SELECT id, code <~> foh.symmetric_encode(%s) FROM symmetric_codes_scan WHERE id = ANY (%s)",
+        sql.SQL("SELECT id, code <~> {} FROM symmetric_codes_scan WHERE id = ANY (%s)").format(
+            codes.code_of("symmetric", BITS)
+        ),
         (query, keys),
     ).fetchall()
     by_key = dict(found)
@@ -89,18 +94,41 @@ def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders,
     assert record["reached"] == len(set().union(*lists.values())) / len(rows.base)
     ours_form, lists_alone = (form for form in contender.forms if form.k == 100)
     for query in rows.data.X[rows.queries][:10]:
-        near = connection.execute(
-            "SELECT center FROM foh.pool_center ORDER BY code <~> foh.pool_encode(%s) LIMIT %s",
+        # Centers with equal codes come in any order, so look a little further than beta.
+        by_code = connection.execute(
+            "SELECT center FROM foh.pool_center ORDER BY geometry <~> foh.pool_encode(%s) LIMIT %s",
             (query, 3 * options["probes"]),
         ).fetchall()
-        # Centers at equal distance come in any order, so look a little further than beta.
-        within = set().union(*(lists[center] for (center,) in near))
-        for form in (ours_form, lists_alone):
+        # Lists share rows: where these are fewer than asked for, our search reads four times as many lists.
+        by_embedding = connection.execute(
+            "SELECT center FROM foh.pool_nearest(l2_normalize(%s)::halfvec, %s)",
+            (query, 4 * options["probes"]),
+        ).fetchall()
+        for form, near in ((ours_form, by_embedding), (lists_alone, by_code)):
             answer = Backend(connection).ask(form, query)
             assert len(answer) == len(set(answer)) == 100
-            assert set(answer) <= within
+            assert set(answer) <= set().union(*(lists[center] for (center,) in near))
             ranked = distances(connection, query, answer)
             assert ranked == sorted(ranked)
+
+
+def test_rivals_that_know_the_labels(connection, contenders, rows):
+    """A projection finds rows that are alike by label, a filter rows of one label, the nearest of them first."""
+    backend, judge = Backend(connection), judge_by(rows, rows.nearest(10))
+    found = {}
+    for name in ("exact", "supervised projection", "classify and filter"):
+        contender, _ = next(found for title, found in contenders.items() if title.startswith(name))
+        for form in contender.forms:
+            if form.k == 10:
+                answers = [backend.ask(form, query) for query in rows.data.X[rows.queries]]
+                judged = [judge(i, answer, 10) for i, answer in enumerate(answers)]
+                found[form.name] = {key: np.mean([one[key] for one in judged]) for key in judged[0]}
+    assert found["all rows"]["recall"] == 1
+    assert found["ef_search 40"]["precision"] > 0.8
+    some, nearest = found["any of the label"], found["nearest of the label, ef_search 40"]
+    assert some["precision"] == pytest.approx(nearest["precision"])
+    assert some["recall"] < 0.3 < nearest["recall"]
+    assert found["all rows"]["distance"] < nearest["distance"] < some["distance"]
 
 
 def test_every_row_is_on_a_list_of_ours(contenders):
@@ -140,6 +168,8 @@ def test_rows_arrive_in_every_table(connection, contenders, rows):
         "items_anchored",
         "items_pool",
         "items_graph",
+        "items_signs",
+        "items_classified",
         "symmetric_codes",
         "symmetric_codes_scan",
     ):

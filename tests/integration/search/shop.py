@@ -213,8 +213,9 @@ class Shop:
     def found(self, query: Any, k: int = 10, **arguments: Any) -> list[Any]:
         return [row[0] for row in self.search(query, k, **arguments)]
 
-    def explain(self, query: Any) -> dict[str, str]:
-        return dict(self.run("SELECT * FROM {explain}(%(query)s)", {"query": text(query)}).fetchall())
+    def explain(self, query: Any, labels: float | None = None) -> dict[str, str]:
+        given = {"query": text(query), "labels": labels}
+        return dict(self.run("SELECT * FROM {explain}(%(query)s, labels => %(labels)s)", given).fetchall())
 
     def seen_by(self, connection: psycopg.Connection[Any]) -> Shop:
         """The same shop through another connection."""

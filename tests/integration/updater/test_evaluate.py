@@ -31,7 +31,21 @@ def test_learned_codes_beat_random_ones(built: Connection) -> None:
     assert found["p10"] > 0.9
     assert found["map100"] > random["map100"] + 0.03
     assert found["p100"] > exact["p100"]
+    assert exact["recall10"] == 1
+    assert random["recall10"] < found["recall10"]
+    assert exact["distance10"] < found["distance10"] < random["distance10"]
     assert all(0 <= value <= 1 for way in (found, exact, random) for value in way.values())
+
+
+def test_what_was_lost_where(built: Connection) -> None:
+    """No step finds again what one before has lost; with all lists and rows read, nothing is lost but to labels."""
+    kept = evaluate(built, "digits", queries=60).metrics["kept"]
+    assert list(kept) == ["lists", "bits", "shortlist", "answer"]
+    assert 1 >= kept["lists"] >= kept["bits"] >= kept["shortlist"] >= kept["answer"] > 0.3
+    built.execute("""SELECT foh.alter_index('digits', '{"probes": 1000, "shortlist": 1400, "dial": 0}')""")
+    found = evaluate(built, "digits", queries=60).metrics
+    assert found["kept"] == {"lists": 1, "bits": 1, "shortlist": 1, "answer": 1}
+    assert found["index"]["distance10"] == pytest.approx(found["exact"]["distance10"], abs=1e-4)
 
 
 def test_exact_is_what_pgvector_finds(built: Connection) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg.bench.advise import Advice, Figure, Sample, Table, decide
-from foh_pg.bench.advise.measuring import QUARTER
+from foh_pg.bench.advise.measuring import LEARNED, QUARTER
 from foh_pg.labels import LabelSets
 
 TABLE = Table("public", "item", "id", "embedding", "vector", "label", "text")
@@ -29,10 +29,7 @@ def figures(
         Figure(QUARTER, None, "distance", {10: shares(fewer)}, None),
         Figure("exact cosine", None, "distance", {10: cosine, 100: shares(0.2)}, None),
         Figure("classify and filter", None, "likeliest label", {10: filtered, 100: shares(0.2)}, None),
-        *(
-            Figure("foh, anchored", bits, "code and distance", {10: found, 100: shares(0.2)}, None)
-            for bits, found in codes.items()
-        ),
+        *(Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None) for bits, found in codes.items()),
     ]
 
 

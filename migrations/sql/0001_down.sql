@@ -1,4 +1,4 @@
--- Everything that tables.sql made; the version table goes last, with the schema.
+-- Everything that the migrations made; the version table goes last, with the schema.
 DO $foh$
 DECLARE
     victim text;

@@ -24,8 +24,6 @@ CREATE TABLE foh.index (
     labels_key       name,
     labels_key_attnum int2,
     dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
-    -- Geometry bits of a row; 0 where learned codes stand in for them.
-    geometry         int NOT NULL,
     bits             int NOT NULL CHECK (bits BETWEEN 8 AND 1024),
     distance         text NOT NULL CHECK (distance IN ('cosine', 'l2', 'ip')),
     learner          text NOT NULL,
@@ -39,8 +37,6 @@ CREATE TABLE foh.index (
     -- Ids of centers are never used again, so the next one cannot be told from those there are.
     next_center      int NOT NULL DEFAULT 1,
     created_at       timestamptz NOT NULL DEFAULT now(),
-    -- Who may read this table of the index may see this row, and those of the index in the tables below.
-    stream           regclass,
     CHECK ((labels IS NULL) = (labels_type IS NULL)),
     CHECK ((labels_from IS NULL) = (labels_key IS NULL))
 );
@@ -65,18 +61,6 @@ CREATE TABLE foh.model (
     mean       @vector@.vector NOT NULL,
     -- A typical distance of a row from the mean: brings l2 and ip to the size of a cosine distance.
     scale      float8 NOT NULL DEFAULT 1,
-    -- The version that made all centers and geometry bits anew, and the first of its centers.
-    placed     bigint NOT NULL DEFAULT 1,
-    first_center int NOT NULL DEFAULT 1,
-    -- At most exact_rows rows: searches may read the table itself.
-    small      boolean NOT NULL DEFAULT true,
-    -- How a search ranks: the learned code, the linear model of the labels, the votes of the nearest rows.
-    weight_code   float8 NOT NULL DEFAULT 0.5,
-    weight_linear float8 NOT NULL DEFAULT 0.8,
-    weight_votes  float8 NOT NULL DEFAULT 0.4,
-    -- What held-out rows asked for, where it is more than the default.
-    probes     int,
-    shortlist  int,
     metrics    jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (index, version)
 );
@@ -117,20 +101,4 @@ CREATE INDEX run_index_idx ON foh.run (index, id);
 CREATE TABLE foh.template (
     name text PRIMARY KEY,
     body text NOT NULL
-);
-
--- The updater at work on an index: see foh._lock. A row for each index, which only who may update it can lock or change.
-CREATE TABLE foh.updating (
-    index int PRIMARY KEY,
-    pid   int,
-    key   bigint,
-    role  name
-);
-
--- Who asks for something that is done with the rights of foh's owner. A role may write the column source only, so the
--- others say who it is and when: what a function is told as an argument, anybody could say.
-CREATE TABLE foh.claim (
-    source      oid NOT NULL,
-    role        name NOT NULL DEFAULT current_user,
-    transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
 );

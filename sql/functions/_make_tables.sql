@@ -1,0 +1,27 @@
+-- Makes the tables of an index, and what has to be in them before there is any row. Hash functions that are there stay.
+CREATE OR REPLACE FUNCTION foh._make_tables(i foh.index) RETURNS foh.index
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    names jsonb := foh._names(i);
+BEGIN
+    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'tables'), names);
+    -- What a search returns. A type of its own: the key keeps its name, even one that is also a parameter's.
+    IF to_regtype(names ->> 'result') IS NULL THEN
+        EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8)', names);
+    END IF;
+    -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
+    IF i.dimensions <= 2000 THEN
+        EXECUTE foh._render('ALTER TABLE {projection} ALTER COLUMN weights SET STORAGE PLAIN', names);
+    END IF;
+    IF i.dimensions <= (CASE i.distance WHEN 'cosine' THEN 3800 ELSE 1900 END) THEN
+        EXECUTE foh._render('ALTER TABLE {center} ALTER COLUMN embedding SET STORAGE PLAIN', names);
+        EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
+    END IF;
+    EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
+    UPDATE foh.index x SET stream = (names ->> 'stream')::regclass WHERE x.id = i.id RETURNING * INTO i;
+    RETURN i;
+END
+$function$;

@@ -1,0 +1,105 @@
+"""What the triggers read while they record a write: nothing that aborts another writer, and never a whole table."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import psycopg
+import pytest
+
+from tests.integration.search.shop import Shop, text, vectors
+from tests.postgres import Database
+
+SESSIONS, EACH = 4, 60
+# Scans of the indexes on the stream in this transaction, and the entries that they returned.
+SCANS = """
+SELECT indexrelname, pg_stat_get_xact_numscans(indexrelid), pg_stat_get_xact_tuples_returned(indexrelid)
+FROM pg_stat_user_indexes WHERE schemaname = 'foh' AND relname = 'items_stream'
+UNION ALL
+SELECT 'the table from end to end', seq_scan, seq_tup_read
+FROM pg_stat_xact_user_tables WHERE schemaname = 'foh' AND relname = 'items_stream'
+"""
+
+
+@pytest.mark.parametrize("triggers", ["statement", "row"])
+@pytest.mark.parametrize("labels_from", [False, True])
+def test_serializable_writers_of_ascending_keys(database: Database, triggers: str, labels_from: bool) -> None:
+    """Each begins where the other ended: a lookup of a key that is not there would lock the page of its neighbours."""
+    connection = database.connect("app_owner")
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(8), label text)")
+    connection.execute("CREATE TABLE tag (item int, label text)")
+    connection.execute("CREATE INDEX ON tag (item)")
+    more = ", labels => 'label'" + (", labels_from => 'tag', labels_key => 'item'" if labels_from else "")
+    options = f'{{"exact_rows": 0, "triggers": "{triggers}"}}'
+    connection.execute(
+        f"SELECT foh.create_index('items', 'item', 'embedding', options => '{options}'{more})".encode()
+    )
+    rows = [text(row) for row in vectors(SESSIONS * EACH)]
+    ready = threading.Barrier(SESSIONS)
+    errors: list[BaseException] = []
+
+    def write(session: int) -> None:
+        try:
+            with psycopg.connect(database.dsn("app_owner")) as own:
+                own.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+                for at in range(session, SESSIONS * EACH, SESSIONS):
+                    # All of a round are open at once.
+                    with own.transaction():
+                        own.execute("INSERT INTO item VALUES (%s, %s, 'a')", [at, rows[at]])
+                        ready.wait(60)
+        except BaseException as error:
+            ready.abort()
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=(session,)) for session in range(SESSIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [error for error in errors if not isinstance(error, threading.BrokenBarrierError)] == []
+    counts = "SELECT (SELECT count(*) FROM item), (SELECT count(*) FROM foh.items_stream WHERE op = 'u')"
+    assert connection.execute(counts).fetchone() == (SESSIONS * EACH, SESSIONS * EACH)
+    assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
+
+
+def insert(shop: Shop, start: int, count: int) -> dict[str, tuple[int, int]]:
+    """Rows with keys in no order, in one statement; what that scanned."""
+    keys = [UUID(bytes=np.random.default_rng(start + at).bytes(16)) for at in range(count)]
+    base = [text(row) for row in vectors(count, seed=start)]
+
+    def scans() -> dict[str, Any]:
+        return {name: np.array(counts) for name, *counts in shop.run(SCANS)}
+
+    with shop.connection.transaction():
+        before = scans()
+        shop.run(
+            "INSERT INTO {source} ({key}, embedding) SELECT * FROM unnest(%s::uuid[], %s::extensions.vector[])",
+            [keys, base],
+        )
+        return {name: tuple(counts - before[name]) for name, counts in scans().items()}
+
+
+@pytest.mark.parametrize("planned", [False, True], ids=["a new session", "a session that has its plans"])
+@pytest.mark.parametrize("emptied", [False, True], ids=["stream as analyzed", "stream emptied since"])
+def test_bulk_inserts_look_each_key_up(new_shop, database: Database, planned: bool, emptied: bool) -> None:
+    """With statistics of a full stream, an empty one, or both at odds."""
+    shop = new_shop(key_type="uuid")
+    count = 3000
+    writer = shop.seen_by(database.connect("app_owner"))
+    if planned:
+        insert(writer, 10_000_000, 5)
+    insert(shop, 0, count)
+    shop.run("ANALYZE {stream}")
+    if emptied:
+        shop.install(centers=8)
+        shop.run("VACUUM {stream}")
+    for analyzed in (False, True):
+        if analyzed:
+            shop.run("ANALYZE {stream}")
+        scans = insert(writer, count * (2 + analyzed), count)
+        assert scans.pop("items_stream_key_idx")[0] == count
+        # Not one entry is read on another way, and none of these keys is there.
+        assert {name: read for name, read in scans.items() if read != (0, 0)} == {}
