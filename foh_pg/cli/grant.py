@@ -33,7 +33,8 @@ def grant(
 ) -> None:
     """Let roles search, update or create indexes, and say what each right exposes.
 
-    Run as a member of the owner of schema foh; for --updater and --owner as the role that ran foh-pg migrate.
+    Run as the owner of the table or a member of the owner of schema foh; for --owner as a superuser, or as a
+    role that has ADMIN OPTION on the role named.
     """
     roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
     if not roles:

@@ -63,10 +63,8 @@ class TestMigrate:
     def test_checks_the_revision_before_it_connects(self, name: str) -> None:
         result = CliRunner().invoke(app, ["migrate", f"--to={name}", "--dsn=host=/no/such/directory"])
         assert result.exit_code == 1
-        assert (
-            result.stderr
-            == f"foh-pg: there is no revision {name!r}: give head, base or one of 0001, {migrations.head()}\n"
-        )
+        known = ", ".join(f"{n:04}" for n in range(1, int(migrations.head()) + 1))
+        assert result.stderr == f"foh-pg: there is no revision {name!r}: give head, base or one of {known}\n"
 
     def test_without_pgvector(self, new_database) -> None:
         error = CommandLine(new_database(), "installer")("migrate", code=1).stderr
@@ -75,7 +73,7 @@ class TestMigrate:
     def test_other_commands_say_so_where_it_is_missing(self, installer: CommandLine) -> None:
         assert "run foh-pg migrate" in installer("status", code=1).stderr
         installer("migrate", "--to=0001")
-        assert re.search(r"at revision 0001.*needs 0002", installer("status", code=1).stderr)
+        assert re.search(rf"at revision 0001.*needs {migrations.head()}", installer("status", code=1).stderr)
 
     def test_tells_the_servers_warnings(self, private_server) -> None:
         private_server.execute(sql("CREATE ROLE foh_owner NOLOGIN"))

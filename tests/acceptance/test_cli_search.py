@@ -145,7 +145,9 @@ def test_grant(cli: CommandLine, database: Database) -> None:
     assert [row["kind"] for row in rows] == ["reader"]
     assert "--reader" in cli("grant", "items", code=2).stderr
     assert "no role" in cli("grant", "items", "--reader=nobody_here", code=1).stderr
-    assert "installed foh" in cli("grant", "--updater=app_writer", code=1).stderr
+    # Who owns the table may let others keep its index, but not lend a role to the owner of foh.
+    assert "build, update, roll back" in cli("grant", "--updater=app_writer").stdout
+    assert "ADMIN OPTION" in cli("grant", "--owner=app_writer", code=1).stderr
 
 
 def test_alter_and_refresh(cli: CommandLine, shop: Shop) -> None:

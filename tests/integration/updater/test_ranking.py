@@ -1,0 +1,110 @@
+"""How a search ranks is chosen on rows that never train: kept where labels help, geometry alone where they do not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from foh_pg.cli import app
+from foh_pg.updater import build, evaluate, rebuild, rollback
+from foh_pg.updater.history import read_runs
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+ROWS, DIMENSIONS, LABELS = 1500, 24, 6
+OPTIONS = json.dumps({"held_out": 0.2, "learn_rows": 400})
+ALONE = "labels do not clearly help on held-out rows: searches rank by geometry alone"
+
+
+def fill(connection: Connection, signal: float, shuffled: bool) -> None:
+    """Rows whose labels move some directions, in the noise of others; shuffled labels say nothing."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(LABELS, size=ROWS)
+    X = rng.normal(size=(ROWS, DIMENSIONS))
+    X[:, :8] *= 3
+    X[:, 8:] += signal * rng.normal(size=(LABELS, DIMENSIONS - 8))[labels]
+    if shuffled:
+        labels = rng.permutation(labels)
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(24), label text)")
+    with connection.cursor().copy("COPY item FROM STDIN") as copy:
+        for i in range(ROWS):
+            copy.write_row((str(i), "[" + ",".join(f"{x:.5f}" for x in X[i]) + "]", f"l{labels[i]}"))
+    connection.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', 'label', bits => 32, options => %s)", [OPTIONS]
+    )
+
+
+def ranking_of(connection: Connection) -> dict[str, Any]:
+    row = connection.execute("SELECT ranking FROM foh.index_stat").fetchone()
+    assert row is not None
+    found: dict[str, Any] = row[0]
+    return found
+
+
+def status(database: Database) -> str:
+    result = CliRunner().invoke(app, ["status", "items", f"--dsn={database.dsn()}"])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("kind", ["build", "rebuild"])
+def test_labels_that_are_noise(connection: Connection, database: Database, kind: str) -> None:
+    fill(connection, signal=1.0, shuffled=True)
+    run = build(connection, "items")
+    if kind == "rebuild":
+        run = rebuild(connection, "items")
+    assert ALONE in run.notes
+    assert ALONE in read_runs(connection, "items")[-1].metrics["notes"]
+    ranking = ranking_of(connection)
+    assert ranking["by_geometry_alone"] is True
+    assert (ranking["code"], ranking["linear"], ranking["votes"]) == (0, 0, 0)
+    assert "ranks by geometry alone" in status(database)
+    found = evaluate(connection, "items", queries=200).metrics
+    # Nobody can tell such labels: all are within what the draw of 200 queries does.
+    assert found["index"]["p10"] == pytest.approx(found["exact"]["p10"], abs=0.03)
+    # What is left to be good at is nearness.
+    assert found["index"]["recall10"] > 0.5
+
+
+def test_labels_that_help(connection: Connection, database: Database) -> None:
+    fill(connection, signal=1.0, shuffled=False)
+    run = build(connection, "items")
+    assert ALONE not in run.notes
+    ranking = ranking_of(connection)
+    assert ranking["by_geometry_alone"] is False
+    assert ranking["code"] + ranking["linear"] + ranking["votes"] > 0
+    assert run.metrics["ranking"]["code"] == ranking["code"]
+    assert "ranks by geometry, code" in status(database)
+    found = evaluate(connection, "items", queries=200).metrics
+    assert found["index"]["p10"] > found["exact"]["p10"] + 0.05
+
+
+def test_options_have_the_last_word_and_a_rollback_brings_weights_back(connection: Connection) -> None:
+    fill(connection, signal=1.0, shuffled=False)
+    build(connection, "items")
+    learned = ranking_of(connection)
+    options = '{"weight_code": 0, "weight_linear": 0, "weight_votes": 0, "probes": 5}'
+    connection.execute("SELECT foh.alter_index('items', %s)", [options])
+    ranking = ranking_of(connection)
+    assert (ranking["by_geometry_alone"], ranking["probes"]) == (True, 5)
+    options = '{"weight_code": null, "weight_linear": null, "weight_votes": null, "probes": null}'
+    connection.execute("SELECT foh.alter_index('items', %s)", [options])
+    assert ranking_of(connection) == learned
+    # From now on the labels are noise.
+    connection.execute("UPDATE item SET label = 'l' || abs(hashint4(id)) % 6")
+    rebuild(connection, "items")
+    assert ranking_of(connection)["by_geometry_alone"] is True
+    rollback(connection, "items", 2)
+    assert ranking_of(connection) == learned
+
+
+def test_an_index_without_labels_ranks_by_geometry_alone(connection: Connection) -> None:
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(2))")
+    connection.execute("SELECT foh.create_index('items', 'item', 'embedding')")
+    assert ranking_of(connection)["by_geometry_alone"] is True
