@@ -133,7 +133,7 @@ def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]
     fill(connection, vectors_of(labels, 1.0), [[int(n)] for n in labels], kind="int[]")
     shown = cli("advise", "public.item", "--embedding=embedding", "--labels=label", "--bits=16").stdout
     assert "exact cosine" in shown
-    assert "rows x (bits / 8 +" in shown
+    assert "rows x ((geometry bits + 64 + bits) / 8 +" in shown
     assert shown == cli("advise", "item", "--embedding=embedding", "--labels=label", "--bits=16").stdout
 
 
