@@ -239,7 +239,8 @@ def _statements(start: str, end: str) -> list[str]:
     owner, leave = resources.sql("install/become_owner.sql"), resources.sql("install/leave.sql")
     if going_up:
         code = script.code() if end == head() else []
-        return [resources.sql("install/check_pgvector.sql"), owner, *steps, *code, leave]
+        publications = resources.sql("install/publications.sql")
+        return [resources.sql("install/check_pgvector.sql"), owner, *steps, *code, leave, publications]
     rest = [leave]
     if end == BASE:
         rest = [resources.sql("install/drop_schema.sql"), leave, resources.sql("install/drop_role.sql")]

@@ -159,12 +159,15 @@ def _empty(
     return Batch(index, seqs, keys, none, items, truncated, resync, none, none, False, more)
 
 
-def progress_after(batch: Batch, before: Progressed, *, studied: bool, forgot: bool) -> Progressed:
+def progress_after(
+    batch: Batch, before: Progressed, *, learns: bool, studied: bool, forgot: bool
+) -> Progressed:
     """What the next run must know once this batch is installed.
 
     `studied` says that the learner has learned from what was pending, `forgot` that it has let go of all keys
-    that were deleted or changed.
+    that were deleted or changed. Where nothing `learns` any more, nothing waits for it either.
     """
+    studied, forgot = studied or not learns, forgot or not learns
     index, rows = batch.index, batch.rows
     held = training.held_out(index, rows)
     labelled = rows.labels.lengths > 0 if index.labels is not None else np.ones(len(rows), dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID as Uuid
 
@@ -51,13 +52,27 @@ class Keys:
         listed: list[Any] = keys.tolist()
         return listed
 
-    def plain(self, keys: KeyArray) -> KeyArray:
-        """Keys in a dtype that is saved without pickle, as learners want them."""
-        return keys.astype(np.str_) if self.dtype is object else keys
+    def pack(self, name: str, keys: KeyArray) -> dict[str, KeyArray]:
+        """Keys as arrays that are saved without pickle; texts end to end, as one may be long, most short."""
+        if self.dtype is not object:
+            return {name: keys}
+        texts = [str(key).encode() for key in keys.tolist()]
+        return {
+            name: np.frombuffer(b"".join(texts), dtype=np.uint8),
+            f"{name}_lengths": np.array([len(text) for text in texts], dtype=np.int64),
+        }
 
-    def restore(self, keys: KeyArray) -> KeyArray:
-        """The inverse of `plain`."""
-        return np.asarray(keys, dtype=self.dtype) if len(keys) else self.empty()
+    def unpack(self, name: str, arrays: Mapping[str, KeyArray]) -> KeyArray:
+        """The inverse of `pack`. Earlier versions saved texts in an array as wide as the longest of them."""
+        if f"{name}_lengths" not in arrays:
+            return np.asarray(arrays[name], dtype=self.dtype) if len(arrays[name]) else self.empty()
+        whole, lengths = arrays[name].tobytes(), arrays[f"{name}_lengths"]
+        ends = np.cumsum(lengths).tolist()
+        keys = np.empty(len(lengths), dtype=object)
+        keys[:] = [
+            whole[end - length : end].decode() for end, length in zip(ends, lengths.tolist(), strict=True)
+        ]
+        return keys
 
     def texts(self, keys: KeyArray) -> list[str]:
         """Keys as PostgreSQL prints them."""

@@ -46,9 +46,9 @@ class Progressed:
         return {
             "rows_seen": np.array(self.rows_seen),
             "waiting": np.array(self.waiting),
-            "pending": index.keys.plain(self.pending[-PENDING:]),
-            "held_out": index.keys.plain(self.held_out[-HELD_OUT:]),
-            "forgotten": index.keys.plain(self.forgotten),
+            **index.keys.pack("pending", self.pending[-PENDING:]),
+            **index.keys.pack("held_out", self.held_out[-HELD_OUT:]),
+            **index.keys.pack("forgotten", self.forgotten),
             "shape": np.array(shape_of(index)),
         }
 
@@ -59,7 +59,7 @@ def load_progress(session: Session, index: Index) -> Progressed:
         none = index.keys.empty()
         return Progressed(0, 0, none, none, none)
     pending, held_out, forgotten = (
-        index.keys.restore(arrays[name]) for name in ("pending", "held_out", "forgotten")
+        index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
     )
     return Progressed(
         int(arrays["rows_seen"]), int(arrays["waiting"]), pending, held_out, forgotten, str(arrays["shape"])

@@ -241,7 +241,13 @@ class Work:
             batch,
             merged.centers,
             stage,
-            progress_after(batch, self.progressed, studied=stage.studied, forgot=stage.learner is not None),
+            progress_after(
+                batch,
+                self.progressed,
+                learns=self.learns,
+                studied=stage.studied,
+                forgot=stage.learner is not None,
+            ),
             lambda session: merged.write(session, index),
             self.placed if len(self.centers) else anew,
         )
@@ -384,7 +390,9 @@ class Work:
             self._check(batch)
             stage = self._stage(batch)
             forgot = stage.learner is not None
-            self.progressed = progress_after(batch, self.progressed, studied=stage.studied, forgot=forgot)
+            self.progressed = progress_after(
+                batch, self.progressed, learns=self.learns, studied=stage.studied, forgot=forgot
+            )
             self.model, self.first = stage.model, self.first and not stage.new
             learner = stage.learner or learner
             self.run.metrics.update(stage.metrics)

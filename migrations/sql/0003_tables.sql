@@ -43,6 +43,8 @@ UPDATE foh.model m SET placed = i.version, first_center = i.next_center, small =
 -- Who asks for something that is done with the rights of foh's owner. A role may write the column source only, so the
 -- others say who it is and when: what a function is told as an argument, anybody could say.
 CREATE TABLE foh.claim (
+    -- A publication of all tables asks for a key.
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     source      oid NOT NULL,
     role        name NOT NULL DEFAULT current_user,
     transaction xid8 NOT NULL DEFAULT pg_current_xact_id()

@@ -69,6 +69,14 @@ BEGIN
     ELSE
         RAISE NOTICE 'foh: % has rows; place them with: foh-pg build %', i.source_name, name;
     END IF;
+    IF (i.options ->> 'homes')::int = 0 THEN
+        RAISE NOTICE 'foh: with homes 0 only the % rows nearest to a center are in its list, and a row may be in none', i.options ->> 'neighbors'
+            USING HINT = 'A search still returns k rows, and reads the table where the lists have fewer; homes 1 puts each row into a list.';
+    END IF;
+    IF foh._publications() IS NOT NULL THEN
+        RAISE WARNING 'foh: publication % is FOR ALL TABLES, and so publishes the tables of index %', foh._publications(), quote_literal(name)
+            USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/operations.md.';
+    END IF;
     RETURN name;
 END
 $function$;
