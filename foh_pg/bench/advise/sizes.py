@@ -18,8 +18,8 @@ PAGE = 8192
 SIZES = (
     f"MB is an estimate for the whole table: rows x ((geometry bits + {SIGNATURE_BITS} + bits) / 8 + "
     f"{FOH_ROW}) bytes for this index with one home per row, and rows ^ (2/3) centers of 4 x dimensions "
-    f"+ geometry bits / 4 + {FOH_CENTER} bytes; for pgvector's HNSW with m = 16, whole rows of 4 x dimensions + "
-    f"{HNSW_ROW} bytes (halfvec: 2 x) on pages of {PAGE}."
+    f"+ geometry bits / 4 + {FOH_CENTER} bytes; for pgvector's HNSW with m = 16, whole rows of 4 x "
+    f"dimensions + {HNSW_ROW} bytes (halfvec: 2 x) on pages of {PAGE}."
 )
 
 
