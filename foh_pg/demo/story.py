@@ -55,6 +55,8 @@ def tell(server: EmbeddedServer, console: Console) -> tuple[int, str]:
     queries, stream = everything.part(0, QUERIES), everything.part(QUERIES, len(everything.names))
     make_database(server)
     with connect(server.dsn(DATABASE), autocommit=True) as connection:
+        # The demo plays the application, which has its table in the schema public.
+        connection.execute("SET search_path = public")
         console.print(
             f"PostgreSQL {connection.info.parameter_status('server_version')} in {server.directory}\n"
         )
