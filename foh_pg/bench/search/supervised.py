@@ -131,5 +131,6 @@ def classified(rows: Rows) -> Contender:
         )
 
     forms = [make(k) for k in (10, 100) for make in (some, nearest)]
-    size = index_size("items_classified_hnsw")
+    both = (index_size("items_classified_hnsw"), index_size("items_classified_labels"))
+    size = sql.SQL("SELECT ({}) + ({})").format(*both)
     return Contender("classify and filter", FILTERED, build, size, forms, arriving_in(FILTERED))
