@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.postgres import Database, Server, install_pgvector
 
@@ -62,6 +63,7 @@ class Reader:
         self.folder = folder
         self.environment = environment
         self.names: dict[str, Any] = {"__name__": "docs"}
+        self.roles: list[str] = []
 
     def follow(self, block: Block) -> None:
         if file := re.search(r"file=(\S+)", block.info):
@@ -72,6 +74,7 @@ class Reader:
         run = {"sql": self.sql, "python": self.python, "sh": self.sh}.get(block.language)
         if run is None or "norun" in block.info:
             return
+        self.roles += re.findall(r"CREATE ROLE (\w+)", block.code)
         printed = run(block.code)
         if block.expected is not None:
             assert normal(printed) == normal(block.expected), block.code
@@ -130,8 +133,6 @@ def reader(
     database = new_database()
     superuser = database.connect(None)
     install_pgvector(superuser)
-    roles = "SELECT rolname FROM pg_roles"
-    before = {name for (name,) in superuser.execute(roles)}
     path = [str(Path(sys.executable).parent), str(server.bin) if server.bin else "", os.environ["PATH"]]
     environment = {
         **database.environment("installer"),
@@ -143,11 +144,11 @@ def reader(
         if name.startswith("PG"):
             monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    yield Reader(database, tmp_path, environment)
-    made = [name for (name,) in superuser.execute(roles) if name not in before | {"foh_owner"}]
-    for name in made:
-        superuser.execute(f'DROP OWNED BY "{name}"')
-        superuser.execute(f'DROP ROLE "{name}"')
+    reader = Reader(database, tmp_path, environment)
+    yield reader
+    for role in reader.roles:
+        superuser.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(role)))
+        superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 @pytest.mark.parametrize("page", PAGES)

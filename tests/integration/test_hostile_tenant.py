@@ -204,6 +204,11 @@ def test_every_object_and_everybody(
     walk("", call(writer, "TRUNCATE public.items"))
     walk("", [lambda: update(database.dsn(updating), "idx")])
     assert superuser.execute("SELECT count(*) FROM foh.check('idx')").fetchone() == (0,)
+    if what == "function moved":
+        # They depend on ours, as a view of the tenant's could; nothing of a tenant's is dropped unasked.
+        with pytest.raises(errors.DependentObjectsStillExist):
+            migrations.migrate(superuser, "base")
+        return
     walk("", [lambda: migrations.migrate(superuser, "base")])
 
 
