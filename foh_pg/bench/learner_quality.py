@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.metrics import Scores, evaluate, precision_at
 from foh_pg.bench.learner_data import BATCH, Data, Split, read, split
 from foh_pg.bench.learner_report import parser, report
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
-from foh_pg.metrics import Scores, evaluate, precision_at
 
 
 def fit(learner: Learner, data: Data, stream: npt.NDArray[np.int64]) -> Learner:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import Labels
 from foh_pg.bench.data import Dataset
 from foh_pg.errors import InputError
-from foh_pg.labels import Labels
 
 Rows = npt.NDArray[np.int64]
 

@@ -21,9 +21,9 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from foh_pg.bench.learner_report import parser, report
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.psycopg import register_foh
+from foh_pg.schema.migrations import migrate
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 
 BARE = "SELECT id, distance, score FROM foh.bench_search(%s, 10)"

@@ -25,8 +25,8 @@ from rich.console import Console
 from foh_pg.bench import pgbench
 from foh_pg.bench.costs import measured
 from foh_pg.bench.learner_report import parser, report
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 
 TABLES = ("none", "foh", "hnsw")
 SETTINGS = {

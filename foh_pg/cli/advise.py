@@ -10,7 +10,7 @@ from foh_pg.cli.options import Dsn, Json, read_bits
 from foh_pg.cli.output import print_json, print_table
 from foh_pg.cli.progress import progress_bar
 from foh_pg.cli.session import session
-from foh_pg.database.connection import resolve
+from foh_pg.postgres.connect import resolve
 
 
 def advise(

@@ -7,7 +7,7 @@ import typer
 from foh_pg.cli.options import Dsn, Json, Yes
 from foh_pg.cli.output import print_json, say
 from foh_pg.cli.session import session
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 
 
 def migrate(

@@ -10,9 +10,9 @@ import psycopg
 from psycopg.rows import dict_row
 
 from foh_pg.cli.output import say
-from foh_pg.database import migrations
-from foh_pg.database.connection import connect
 from foh_pg.errors import SchemaError
+from foh_pg.postgres.connect import connect
+from foh_pg.schema import migrations
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from foh_pg.cli.options import Dsn
 from foh_pg.cli.session import require_schema
-from foh_pg.database.connection import connect
+from foh_pg.postgres.connect import connect
 from foh_pg.updater.exposition import serving
 from foh_pg.updater.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE

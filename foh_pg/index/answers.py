@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.code import Code
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.index.description import Description
 from foh_pg.index.match import Match
 from foh_pg.index.vectors import parse_vector
+from foh_pg.postgres.code import Code
 
 
 def missing_index(name: str) -> IndexNotFound:

@@ -10,13 +10,13 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.database.code import Code, register_code
 from foh_pg.index import calls, vectors
 from foh_pg.index.answers import batches, missing_index, one_code, one_vector
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
 from foh_pg.index.match import Match
+from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from foh_pg.database.code import Code
 from foh_pg.errors import InputError
 from foh_pg.index.description import Description
 from foh_pg.index.vectors import QueryVector, QueryVectors
+from foh_pg.postgres.code import Code
 
 REGCLASS = frozenset({"source", "labels_from"})
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import unpack
+from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError, StateError
 from foh_pg.learners.base import Learner
 

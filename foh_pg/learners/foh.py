@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners import stage
 from foh_pg.learners.base import Learner
 from foh_pg.learners.foh_parameters import FOHParameters
@@ -106,7 +106,7 @@ class FOH(FOHParameters):
     ...     _ = learner.partial_fit(X[start : start + 200], label[start : start + 200])
     >>> stored = learner.encode(X, label)  # lean on their labels
     >>> query = learner.encode(X[:1])  # needs none
-    >>> from foh_pg.codes import nearest
+    >>> from foh_pg.arrays.codes import nearest
     >>> rows, _ = nearest(query, stored, 5)
     >>> bool((label[rows] == label[0]).all())
     True

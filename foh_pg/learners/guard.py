@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import Labels, Vocabulary
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError
-from foh_pg.labels import Labels, Vocabulary
 from foh_pg.learners.base import Learner
 from foh_pg.learners.hyperplanes import RandomHyperplanes
-from foh_pg.metrics import mean_average_precision
 
 # With fewer held-out rows than this the comparison says nothing.
 LEAST_ROWS = 20

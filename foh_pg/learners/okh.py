@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.pairs import PairLearner
 from foh_pg.learners.registry import register

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, check_codes, hamming_rows
+from foh_pg.arrays.codes import CodeArray, check_codes, hamming_rows
 from foh_pg.errors import InputError
 from foh_pg.pool.homes import Positions
 
@@ -80,7 +80,7 @@ def find_affected(
 
     Examples
     --------
-    >>> from foh_pg.codes import pack
+    >>> from foh_pg.arrays.codes import pack
     >>> old, new = pack([[0, 0, 0, 0], [1, 1, 1, 1]]), pack([[0, 0, 0, 0], [1, 1, 1, 0]])
     >>> find_affected(np.array([0, 1]), old, new, bits=4, total=2)
     Affected(lists=array([1]), stale=array([0.  , 0.25]))

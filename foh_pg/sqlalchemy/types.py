@@ -12,12 +12,12 @@ from psycopg.pq import Format
 from sqlalchemy import BigInteger, ColumnElement, Dialect, func
 from sqlalchemy.types import String, TypeEngine, UserDefinedType
 
-from foh_pg.database.code import Code as CodeValue
 from foh_pg.errors import InputError
+from foh_pg.postgres.code import Code as CodeValue
 
 
 class Code(UserDefinedType[CodeValue]):
-    """A column of codes, `bit(bits)`; its values are `foh_pg.database.code.Code`.
+    """A column of codes, `bit(bits)`; its values are `foh_pg.postgres.code.Code`.
 
     >>> code: Mapped[Code] = mapped_column(Code(64))
     >>> select(Thing).order_by(Thing.code.hamming_distance(other)).limit(10)

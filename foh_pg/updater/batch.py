@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.copy import INT8
+from foh_pg.postgres.binary_copy import INT8
 from foh_pg.updater import training
 from foh_pg.updater.description import Index, read_index
 from foh_pg.updater.items import Items, read_items

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.codes import width
-from foh_pg.database.copy import FLOAT4, INT4, INT8, Array, Ragged
+from foh_pg.arrays.codes import width
 from foh_pg.errors import StateError
+from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array, Ragged
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model, Vectors

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from foh_pg.database.copy import Bits, Column, HalfVector, Vector
 from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.pool import Metric
+from foh_pg.postgres.binary_copy import Bits, Column, HalfVector, Vector
 from foh_pg.updater.keys import Keys
 from foh_pg.updater.label_bits import SIGNATURE_BITS
 from foh_pg.updater.session import Session

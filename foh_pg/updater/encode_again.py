@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.database.copy import Ragged
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.updater.centers import Centers
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray, positions

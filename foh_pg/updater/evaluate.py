@@ -8,8 +8,8 @@ from typing import Any, overload
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from foh_pg.database.copy import TEXT, Array, Vector
 from foh_pg.errors import InputError
+from foh_pg.postgres.binary_copy import TEXT, Array, Vector
 from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model

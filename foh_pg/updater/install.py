@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
-from foh_pg.codes import pack
-from foh_pg.database.copy import FLOAT8, INT4, Bits, Vector
+from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.updater.centers import Centers, write_centers
 from foh_pg.updater.description import Index
 from foh_pg.updater.label_bits import SIGNATURE_BITS

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.copy import INT4, Array, Ragged
+from foh_pg.postgres.binary_copy import INT4, Array, Ragged
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.session import Session

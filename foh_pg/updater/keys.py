@@ -10,7 +10,7 @@ from uuid import UUID as Uuid
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.copy import INT4, INT8, TEXT, UUID, Column
+from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, UUID, Column
 
 KeyArray = npt.NDArray[Any]
 

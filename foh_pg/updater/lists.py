@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.database.copy import INT4, Array, Ragged
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.postgres.binary_copy import INT4, Array, Ragged
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.session import Session

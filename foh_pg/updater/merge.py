@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
+from foh_pg.arrays.codes import CodeArray
 from foh_pg.updater.affected import Affected, find_affected
 from foh_pg.updater.batch import Batch
 from foh_pg.updater.centers import SAMPLE, Centers, fill_samples

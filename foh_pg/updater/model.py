@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.codes import CodeArray, pack, width
-from foh_pg.database.copy import Ragged
-from foh_pg.geometry import Geometry, Vectors
+from foh_pg.arrays.codes import CodeArray, pack, width
+from foh_pg.hashing import Geometry, Vectors
 from foh_pg.learners import Learner
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.updater.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
 from foh_pg.updater.ranking import Ranking
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.codes import CodeArray
+from foh_pg.arrays.codes import CodeArray
 from foh_pg.updater.centers import Centers
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray

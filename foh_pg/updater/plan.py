@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.database.copy import INT8
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import INT8
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.description import Index, read_index

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foh_pg.database.copy import FLOAT8, INT4, Vector
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Vector
 from foh_pg.updater.description import Index
 from foh_pg.updater.install import Placed
 from foh_pg.updater.model import Model

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import hamming
+from foh_pg.arrays.codes import hamming
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model, Vectors

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.copy import TEXT, Array, Nullable, Ragged, Vector
+from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Ragged, Vector
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Vectors

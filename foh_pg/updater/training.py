@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import learners
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import Learner, RandomHyperplanes
-from foh_pg.metrics import mean_average_precision
 from foh_pg.updater.description import Index
 from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.model import Model, label_lists, typical_distance

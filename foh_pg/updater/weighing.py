@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import pool
-from foh_pg.codes import hamming
+from foh_pg.arrays.codes import hamming
 from foh_pg.updater.description import Index
 from foh_pg.updater.label_bits import SIGNATURE_BITS
 from foh_pg.updater.model import Model, label_lists

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.updater import update
 from foh_pg.updater.session import Session
 from tests.digits import create_index, create_table, insert, violations, waiting

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from foh_pg import updater
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
 from foh_pg.errors import BusyError, FenceError, SessionError
+from foh_pg.postgres.connect import connect
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import SETTINGS, Database, install_pgvector
 from tests.recorded_state import recorded_state

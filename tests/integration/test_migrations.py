@@ -12,10 +12,10 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
-from foh_pg.database import migrations
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate, offline
 from foh_pg.errors import InputError, SchemaError
+from foh_pg.postgres.connect import connect
+from foh_pg.schema import migrations
+from foh_pg.schema.migrations import migrate, offline
 from tests.catalog import dump
 from tests.postgres import Database, Server, install_pgvector
 
@@ -434,7 +434,7 @@ class TestOffline:
         assert dump(empty.connect("installer")) == before
 
     def test_needs_no_database(self) -> None:
-        program = "from foh_pg.database.migrations import offline; print(offline())"
+        program = "from foh_pg.schema.migrations import offline; print(offline())"
         command = [sys.executable, "-c", program]
         printed = subprocess.run(
             command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True

@@ -15,8 +15,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, joinedload, mapped_column
 
-from foh_pg.database.code import Code as CodeValue
 from foh_pg.errors import InputError
+from foh_pg.postgres.code import Code as CodeValue
 from foh_pg.sqlalchemy import Code, FOHIndex, foh_search, select_nearest
 from tests.engines import engine as make_engine
 from tests.engines import url

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foh_pg.codes import unpack
-from foh_pg.database.copy import Ragged
+from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.updater.label_bits import LabelBits
 from foh_pg.updater.model import Model
 from foh_pg.updater.ranking import Ranking

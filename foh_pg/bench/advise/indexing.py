@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench import methods
 from foh_pg.bench.accuracy import train
 from foh_pg.bench.split import Split
-from foh_pg.database.copy import Ragged
-from foh_pg.geometry import Geometry
-from foh_pg.labels import LabelSets
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.updater.description import Index
 from foh_pg.updater.model import Model
 from foh_pg.updater.ranking import Ranking

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
-from foh_pg.database.copy import FLOAT4, TEXT, Array, copy_out
+from foh_pg.arrays.labels import LabelSets, Vocabulary
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets, Vocabulary
+from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
 EMBEDDINGS = ("vector", "halfvec", "_float4", "_float8")
 LABELS = ("text", "varchar", "int2", "int4", "int8")

@@ -10,7 +10,7 @@ from foh_pg.bench import arrivals
 from foh_pg.bench import data as datasets
 from foh_pg.bench.search import clients, codes, inserts, ours, pgvector, stages, supervised, table
 from foh_pg.bench.search.measure import Backend, built, judge_by
-from foh_pg.embedded import installation
+from foh_pg.postgres.embedded import installation
 
 BITS = 32
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foh_pg.arrays.codes import hamming, pack
 from foh_pg.bench import pooling, ranking
 from foh_pg.bench.split import Protocol, Split
-from foh_pg.codes import hamming, pack
 from foh_pg.learners import FOH
 
 

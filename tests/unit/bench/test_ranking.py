@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foh_pg import metrics
+from foh_pg.arrays import metrics
+from foh_pg.arrays.codes import pack
 from foh_pg.bench import ranking
 from foh_pg.bench.references import Classifier, references
 from foh_pg.bench.split import Protocol, Split
-from foh_pg.codes import pack
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench.split import Protocol, Split
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners import FOH
 
 

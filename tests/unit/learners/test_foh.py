@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foh_pg.codes import hamming_rows, unpack
+from foh_pg.arrays.codes import hamming_rows, unpack
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
 from foh_pg.learners import FOH, Learner, RandomHyperplanes, checks, compare_with_random, get
 from foh_pg.learners.reservoir import Reservoir
-from foh_pg.metrics import mean_average_precision
 
 
 def clusters(labels, rows, dimensions=24, noise=1.0, seed=0):

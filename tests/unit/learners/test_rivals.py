@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from foh_pg import learners
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners import BSODH, HMOH, OKH, OSH, AdaptHash, MIHash, SketchHash, checks, information, rankone
 from foh_pg.learners.hadamard import hadamard_rows
 from foh_pg.learners.pairs import share_a_label

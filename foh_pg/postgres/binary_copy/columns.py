@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 from psycopg import postgres
 
-from foh_pg.database.copy.buffer import NDArray, as_bytes, gather, gather_int4, scatter, scatter_pieces
-from foh_pg.database.copy.ragged import Ragged
+from foh_pg.arrays.ragged import Ragged
 from foh_pg.errors import InputError
+from foh_pg.postgres.binary_copy.buffer import (
+    NDArray,
+    as_bytes,
+    gather,
+    gather_int4,
+    scatter,
+    scatter_pieces,
+)
 
 NULL = -1
 

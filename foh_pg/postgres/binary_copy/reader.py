@@ -7,8 +7,8 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from foh_pg.database.copy.buffer import NDArray, gather, gather_int4
-from foh_pg.database.copy.columns import Column, Fixed, RowError
+from foh_pg.postgres.binary_copy.buffer import NDArray, gather, gather_int4
+from foh_pg.postgres.binary_copy.columns import Column, Fixed, RowError
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 HEADER = len(SIGNATURE) + 8

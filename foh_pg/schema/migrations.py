@@ -26,8 +26,8 @@ from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy.exc import DBAPIError
 
-from foh_pg.database import resources, script
 from foh_pg.errors import InputError, SchemaError
+from foh_pg.schema import files, script
 
 # Raised by sql/install/*.sql where the database does not fit; not one of PostgreSQL's own codes.
 SCHEMA_ERROR = "FH001"
@@ -52,7 +52,7 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
     end = resolve(to)
     session = _session(connection)
     with _readable_errors(), session.transaction():
-        session.run(resources.sql("install/lock.sql"))
+        session.run(files.sql("install/lock.sql"))
         with _trusted(session) as installed:
             start = _present_revision(session) if installed else BASE
             for statement in _statements(start, end):
@@ -68,7 +68,7 @@ def offline(to: str = HEAD, start: str = BASE) -> str:
 def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
     """The same without the transaction, for a script that has one already."""
     around = ("install/lock.sql", "install/trust.sql", "install/restore_path.sql")
-    lock, trust, restore = map(resources.sql, around)
+    lock, trust, restore = map(files.sql, around)
     body = [lock, trust, *_statements(resolve(start), resolve(to)), restore]
     return [statement.strip() for statement in body]
 
@@ -86,7 +86,7 @@ def refuse_foreign(connection: psycopg.Connection[Any] | sa.Connection) -> None:
         # One statement is a transaction, at whose end the search_path is what it was.
         with _readable_errors():
             connection.exec_driver_sql(
-                resources.sql("install/trust.sql"), execution_options={"no_parameters": True}
+                files.sql("install/trust.sql"), execution_options={"no_parameters": True}
             )
         return
     session = _session(connection)
@@ -203,10 +203,10 @@ def _readable_errors() -> Iterator[None]:
 @contextmanager
 def _trusted(session: _Session) -> Iterator[bool]:
     """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
-    session.run(resources.sql("install/trust.sql"))
+    session.run(files.sql("install/trust.sql"))
     [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
     yield installed == "yes"
-    session.run(resources.sql("install/restore_path.sql"))
+    session.run(files.sql("install/restore_path.sql"))
 
 
 def _present_revision(session: _Session) -> str:
@@ -227,7 +227,7 @@ def _present_revision(session: _Session) -> str:
 
 @cache
 def _scripts() -> ScriptDirectory:
-    return ScriptDirectory(str(resources.folder("migrations")))
+    return ScriptDirectory(str(files.folder("migrations")))
 
 
 def _statements(start: str, end: str) -> list[str]:
@@ -236,15 +236,15 @@ def _statements(start: str, end: str) -> list[str]:
         return []
     going_up = not is_downgrade(start, end)
     steps = _alembic_statements(start, end, going_up)
-    owner, leave = resources.sql("install/become_owner.sql"), resources.sql("install/leave.sql")
+    owner, leave = files.sql("install/become_owner.sql"), files.sql("install/leave.sql")
     if going_up:
         code = script.code() if end == head() else []
-        publications = resources.sql("install/publications.sql")
-        return [resources.sql("install/check_pgvector.sql"), owner, *steps, *code, leave, publications]
+        publications = files.sql("install/publications.sql")
+        return [files.sql("install/check_pgvector.sql"), owner, *steps, *code, leave, publications]
     rest = [leave]
     if end == BASE:
-        rest = [resources.sql("install/drop_schema.sql"), leave, resources.sql("install/drop_role.sql")]
-    return [owner, resources.sql("install/drop_functions.sql"), *steps, *rest]
+        rest = [files.sql("install/drop_schema.sql"), leave, files.sql("install/drop_role.sql")]
+    return [owner, files.sql("install/drop_functions.sql"), *steps, *rest]
 
 
 class _Statements(io.StringIO):
