@@ -7,13 +7,13 @@ twice.
 
 from __future__ import annotations
 
-from foh_pg.pool.affected import Affected, find_affected, sample_members
 from foh_pg.pool.distance import Metric, Rows, Values, unit
 from foh_pg.pool.homes import NEAR_AREAS, Positions, find_homes
 from foh_pg.pool.kmeans import nearest_center
 from foh_pg.pool.levels import Levels, group_centers, make_levels, target_areas, target_centers
 from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
 from foh_pg.pool.split import split_list
+from foh_pg.pool.staleness import Affected, find_affected, sample_members
 
 __all__ = [
     "NEAR_AREAS",

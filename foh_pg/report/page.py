@@ -10,8 +10,8 @@ import foh_pg
 from foh_pg.report.content import Content
 from foh_pg.report.figures import Figure, figures
 from foh_pg.report.svg import number
+from foh_pg.tables.ranking import ranking_text
 from foh_pg.updater.history import PastRun
-from foh_pg.updater.ranking import ranking_text
 
 STYLE = """
 :root { color-scheme: light; }

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT8
+from foh_pg.tables.index_row import Index, read_index
+from foh_pg.tables.items import Items, read_items
+from foh_pg.tables.keys import KeyArray, member
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key
 from foh_pg.updater import training
-from foh_pg.updater.description import Index, read_index
-from foh_pg.updater.items import Items, read_items
-from foh_pg.updater.keys import KeyArray, member
-from foh_pg.updater.progress import PENDING, Progressed
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, join_rows, no_rows, read_by_key
+from foh_pg.updater.handover import PENDING, Progressed
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t

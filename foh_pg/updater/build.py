@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
+from foh_pg.tables.index_row import Index, find_index, read_index
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import Arrays, load_arrays
+from foh_pg.tables.run import Progress, Run, recorded
+from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.tables.source import Rows
 from foh_pg.updater import training
-from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.fill import fill, load_plan
-from foh_pg.updater.model import Model
 from foh_pg.updater.plan import Look, look, make_plan, with_geometry
-from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, Target, open_session
-from foh_pg.updater.source import Rows
-from foh_pg.updater.state import Arrays, load_arrays
 from foh_pg.updater.update import drain
 from foh_pg.updater.weighing import with_ranking
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg import pool
-from foh_pg.updater.centers import Centers, make_centers, no_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.source import Rows
+from foh_pg.tables.centers import Centers, make_centers, no_centers
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.source import Rows
 
 
 def choose_centers(index: Index, rows: int, sample: Rows) -> Centers:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.updater.centers import Centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, positions
-from foh_pg.updater.lists import Entries, Members, Remarked, read_members
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_by_key
+from foh_pg.tables.centers import Centers
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray, positions
+from foh_pg.tables.lists import Entries, Members, Remarked, read_members
+from foh_pg.tables.model import Model
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import read_by_key
 
 # Members that are read and encoded at a time.
 OPENED_ROWS = 50_000

@@ -10,14 +10,14 @@ from psycopg.types.json import Jsonb
 
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import TEXT, Array, Vector
-from foh_pg.updater.description import Index, find_index, read_index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model
+from foh_pg.tables.index_row import Index, find_index, read_index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model
+from foh_pg.tables.run import Progress, Run, recorded
+from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.present import load_present
-from foh_pg.updater.run import Progress, Run, recorded
 from foh_pg.updater.scan import Best, exact_distances, scan
-from foh_pg.updater.session import Session, Target, open_session
-from foh_pg.updater.source import Rows, read_held_out
 from foh_pg.updater.weighing import SHORTLIST
 
 QUERIES = 500

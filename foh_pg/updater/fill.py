@@ -16,17 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import FenceError
-from foh_pg.updater.centers import SAMPLE, Centers, fill_samples, make_centers, no_centers, read_centers
-from foh_pg.updater.description import Index, read_index
+from foh_pg.tables.centers import (
+    SAMPLE,
+    Centers,
+    fill_samples,
+    make_centers,
+    no_centers,
+    read_centers,
+)
+from foh_pg.tables.index_row import Index, read_index
+from foh_pg.tables.items import items_from_lists
+from foh_pg.tables.lists import Entries, join_entries, new_parts, no_entries, write_parts
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import (
+    PRESENT,
+    Arrays,
+    delete_arrays,
+    load_arrays,
+    save_arrays,
+)
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_page
 from foh_pg.updater.install import Installation, Placed, install
-from foh_pg.updater.items import items_from_lists
-from foh_pg.updater.lists import Entries, join_entries, new_parts, no_entries, write_parts
-from foh_pg.updater.model import Model
-from foh_pg.updater.neighbors import Neighbors
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_page
-from foh_pg.updater.state import PRESENT, Arrays, delete_arrays, load_arrays, save_arrays
+from foh_pg.updater.nearest_rows import Neighbors
 
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
 PAGE_BYTES = 64 << 20

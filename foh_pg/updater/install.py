@@ -14,13 +14,13 @@ from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
-from foh_pg.updater.centers import Centers, write_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.label_bits import SIGNATURE_BITS
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.state import PRESENT, Arrays, save_arrays
+from foh_pg.tables.centers import Centers, write_centers
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.label_bits import SIGNATURE_BITS
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
 
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000

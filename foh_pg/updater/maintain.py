@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.updater.centers import Centers, make_centers, stored_rows
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, member
-from foh_pg.updater.lists import read_members
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_by_key
+from foh_pg.tables.centers import Centers, make_centers, stored_rows
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray, member
+from foh_pg.tables.lists import read_members
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_by_key
 
 # A list this many times as long as it should be is split, unless it is short all the same.
 LONG_LIST = 3.0

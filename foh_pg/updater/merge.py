@@ -8,15 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
-from foh_pg.updater.affected import Affected, find_affected
-from foh_pg.updater.batch import Batch
-from foh_pg.updater.centers import SAMPLE, Centers, fill_samples
-from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
-from foh_pg.updater.items import Items, items_of, join_items, moved_items, read_items, write_items
-from foh_pg.updater.keys import KeyArray, member, positions
-from foh_pg.updater.lists import (
+from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.items import (
+    Items,
+    items_of,
+    join_items,
+    moved_items,
+    read_items,
+    write_items,
+)
+from foh_pg.tables.keys import KeyArray, member, positions
+from foh_pg.tables.lists import (
     Entries,
     ListChange,
     change_lists,
@@ -25,10 +28,14 @@ from foh_pg.updater.lists import (
     read_tails,
     write_lists,
 )
+from foh_pg.tables.model import Model
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.updater.affected import Affected, find_affected
+from foh_pg.updater.batch import Batch
+from foh_pg.updater.choose import choose_centers
+from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
 from foh_pg.updater.maintain import Splits, split
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
 
 IntArray = npt.NDArray[np.int64]
 

@@ -11,16 +11,16 @@ import numpy.typing as npt
 from foh_pg import pool
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import INT8
+from foh_pg.tables.index_row import Index, read_index
+from foh_pg.tables.model import Model, typical_distance
+from foh_pg.tables.model_state import Arrays
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.description import Index, read_index
 from foh_pg.updater.fill import Plan, fill, options_text
-from foh_pg.updater.model import Model, typical_distance
-from foh_pg.updater.progress import Progressed
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, count_rows, read_sample
-from foh_pg.updater.state import Arrays
+from foh_pg.updater.handover import Progressed
 from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.

@@ -8,11 +8,11 @@ import numpy as np
 
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Vector
-from foh_pg.updater.description import Index
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.session import Session
 from foh_pg.updater.install import Placed
-from foh_pg.updater.model import Model
-from foh_pg.updater.session import Session
-from foh_pg.updater.state import load_arrays
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import hamming
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model, Vectors
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_page
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model, Vectors
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import read_page
 
 PAGE_ROWS = 4096
 

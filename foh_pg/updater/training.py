@@ -13,11 +13,11 @@ from foh_pg import learners
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import Learner, RandomHyperplanes
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model, label_lists, typical_distance
-from foh_pg.updater.source import Rows, take_ragged
-from foh_pg.updater.state import Arrays
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model, label_lists, typical_distance
+from foh_pg.tables.model_state import Arrays
+from foh_pg.tables.source import Rows, take_ragged
 
 # With fewer held-out rows than this a comparison says nothing.
 LEAST_HELD_OUT = 40

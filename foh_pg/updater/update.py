@@ -11,22 +11,22 @@ import numpy as np
 from foh_pg import pool
 from foh_pg.errors import BuildError, FenceError
 from foh_pg.learners import Learner
+from foh_pg.tables.centers import Centers, no_centers, read_centers
+from foh_pg.tables.index_row import Index, find_index, read_index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.run import Progress, Run, recorded
+from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.tables.source import Rows, join_rows
 from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, progress_after, read_batch, with_rows
-from foh_pg.updater.centers import Centers, no_centers, read_centers
-from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.fill import discard_plan
+from foh_pg.updater.handover import Progressed, load_progress, shape_of
 from foh_pg.updater.install import Installation, Placed, install
-from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.merge import Merging, merge
-from foh_pg.updater.model import Model
 from foh_pg.updater.plan import fill_again
 from foh_pg.updater.present import load_present
-from foh_pg.updater.progress import Progressed, load_progress, shape_of
-from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, Target, open_session
-from foh_pg.updater.source import Rows, join_rows
-from foh_pg.updater.state import load_arrays
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 BATCH_SIZE = 2000

@@ -18,14 +18,14 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import pool
 from foh_pg.arrays.codes import hamming
-from foh_pg.updater.description import Index
-from foh_pg.updater.label_bits import SIGNATURE_BITS
-from foh_pg.updater.model import Model, label_lists
-from foh_pg.updater.ranking import Ranking
-from foh_pg.updater.run import Run
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.label_bits import SIGNATURE_BITS
+from foh_pg.tables.model import Model, label_lists
+from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.scan import exact_distances
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_sample
 from foh_pg.updater.training import held_out
 
 # Rows that ask, and rows that answer, at the most; with fewer that ask there is nothing to choose by.

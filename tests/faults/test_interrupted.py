@@ -98,7 +98,7 @@ def test_lock_taken_over(prepared: Connection, database: Database) -> None:
 def test_the_fence_stands_without_the_lock(
     prepared: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foh_pg.updater.session.Session.check", lambda self: None)
+    monkeypatch.setattr("foh_pg.tables.session.Session.check", lambda self: None)
 
     def take_over() -> None:
         prepared.execute("SELECT pg_advisory_unlock_all()")

@@ -26,7 +26,7 @@ from foh_pg.psycopg import register_foh
 from foh_pg.schema import migrations
 from foh_pg.sqlalchemy import FOHIndex, select_nearest
 from foh_pg.updater import build, evaluate, rebuild, rollback, update
-from foh_pg.updater.watch import Settings, Watcher
+from foh_pg.watcher.watch import Settings, Watcher
 from tests.postgres import Database
 
 Connection = psycopg.Connection[Any]

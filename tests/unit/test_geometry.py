@@ -11,9 +11,9 @@ from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.updater.label_bits import LabelBits
-from foh_pg.updater.model import Model
-from foh_pg.updater.ranking import Ranking
+from foh_pg.tables.label_bits import LabelBits
+from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import Ranking
 
 
 def rows(n=300, d=12, seed=0):

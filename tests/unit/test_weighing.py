@@ -14,9 +14,9 @@ from foh_pg.bench.split import Protocol, Split
 from foh_pg.hashing import Geometry
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import Ranking
 from foh_pg.updater import weighing
-from foh_pg.updater.model import Model
-from foh_pg.updater.ranking import Ranking
 from foh_pg.updater.weighing import ALLOWED, GEOMETRY_ALONE, LEAST_QUERIES, Trial, weigh
 
 ROWS, BITS, HELD = 1200, 32, 200

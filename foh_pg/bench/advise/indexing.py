@@ -13,10 +13,10 @@ from foh_pg.bench.accuracy import train
 from foh_pg.bench.split import Split
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.updater.description import Index
-from foh_pg.updater.model import Model
-from foh_pg.updater.ranking import Ranking
-from foh_pg.updater.source import Rows
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.source import Rows
 from foh_pg.updater.weighing import QUERIES, Trial, weigh
 
 # Share of the rows that the ranking is chosen by; they never train, and no query is among them.

@@ -13,11 +13,11 @@ import pytest
 from foh_pg import updater
 from foh_pg.errors import BuildError, IndexNotFound, InputError
 from foh_pg.learners import Learner
+from foh_pg.tables.index_row import find_index
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
-from foh_pg.updater.description import find_index
-from foh_pg.updater.session import open_session
-from foh_pg.updater.state import load_arrays
 from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Ragged, Vector
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Vectors
-from foh_pg.updater.session import Session
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Vectors
+from foh_pg.tables.session import Session
 
 # Keys passed in one statement.
 KEYS_AT_ONCE = 10_000

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import StateError
-from foh_pg.updater.session import Session
+from foh_pg.tables.session import Session
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -12,10 +12,10 @@ from foh_pg import pool
 from foh_pg.arrays.codes import width
 from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array, Ragged
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model, Vectors
-from foh_pg.updater.session import Session
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model, Vectors
+from foh_pg.tables.session import Session
 
 # Members of a list that show how stale it is.
 SAMPLE = 16

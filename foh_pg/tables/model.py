@@ -16,8 +16,8 @@ from foh_pg.arrays.codes import CodeArray, pack, width
 from foh_pg.hashing import Geometry, Vectors
 from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.updater.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
-from foh_pg.updater.ranking import Ranking
+from foh_pg.tables.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
+from foh_pg.tables.ranking import Ranking
 
 __all__ = ["CHUNK_ROWS", "Model", "Vectors", "label_lists", "typical_distance"]
 

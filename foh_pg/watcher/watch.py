@@ -14,10 +14,10 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
-from foh_pg.updater.backoff import Backoff
-from foh_pg.updater.counters import Counters
-from foh_pg.updater.run import Run, Stopped
+from foh_pg.tables.run import Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
+from foh_pg.watcher.backoff import Backoff
+from foh_pg.watcher.counters import Counters
 
 log = logging.getLogger(__name__)
 

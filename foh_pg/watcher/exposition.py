@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from foh_pg.errors import InputError
-from foh_pg.updater.counters import Counters
+from foh_pg.watcher.counters import Counters
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 
-from foh_pg.updater.run import Run
+from foh_pg.tables.run import Run
 
 # name, type, help
 METRICS = (

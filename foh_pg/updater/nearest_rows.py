@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.arrays.codes import CodeArray
-from foh_pg.updater.centers import Centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.lists import Entries, no_entries
-from foh_pg.updater.model import Model
-from foh_pg.updater.source import Rows
+from foh_pg.tables.centers import Centers
+from foh_pg.tables.index_row import Index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.lists import Entries, no_entries
+from foh_pg.tables.model import Model
+from foh_pg.tables.source import Rows
 
 IntArray = npt.NDArray[np.int64]
 
