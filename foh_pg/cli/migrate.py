@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json, Yes
 from foh_pg.cli.output import print_json, say
-from foh_pg.cli.session import session
 from foh_pg.schema import migrations
 
 

@@ -12,9 +12,9 @@ import psycopg
 import typer
 from psycopg import sql
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json, parse_pairs
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.session import session
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import Search, quoted

@@ -11,8 +11,8 @@ import psycopg
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
+from foh_pg.cli.database import require_schema
 from foh_pg.cli.options import Dsn
-from foh_pg.cli.session import require_schema
 from foh_pg.postgres.connect import connect
 from foh_pg.tables.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE

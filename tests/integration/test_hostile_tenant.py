@@ -16,9 +16,9 @@ import pytest
 from psycopg import errors, sql
 
 from foh_pg.errors import FohError
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema import files, migrations, script
 from foh_pg.updater.build import rebuild
-from foh_pg.updater.evaluate import evaluate
 from foh_pg.updater.update import update
 from tests.postgres import Database
 

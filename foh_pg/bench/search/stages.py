@@ -21,7 +21,7 @@ from foh_pg import updater
 from foh_pg.bench import arrivals
 from foh_pg.bench.costs import process_cpu
 from foh_pg.bench.search import table
-from foh_pg.bench.search.codes import code_of
+from foh_pg.bench.search.bare_codes import code_of
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.measure import Backend, interleave, judge_by
 from foh_pg.bench.search.ours import pool_options

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from foh_pg.bench.learner_data import BATCH, read
-from foh_pg.bench.learner_report import parser, report
+from benchmarks.learner_data import BATCH, read
+from benchmarks.learner_report import parser, report
 from foh_pg.learners import FOH
 
 

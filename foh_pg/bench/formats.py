@@ -11,8 +11,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from foh_pg.bench import plots, summary
-from foh_pg.bench.search import plots as search_plots
-from foh_pg.bench.search import tables as search_tables
+from foh_pg.bench.search import curves as search_plots
+from foh_pg.bench.search import search_tables as search_tables
 from foh_pg.bench.summary import Report, Table
 
 _STYLE = """

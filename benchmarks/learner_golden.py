@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.learner_report import parser, report
 from foh_pg.arrays.codes import unpack
-from foh_pg.bench.learner_report import parser, report
 from foh_pg.learners import FOH
 
 

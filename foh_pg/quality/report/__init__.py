@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foh_pg.report.content import Content, read_content
-from foh_pg.report.page import page
+from foh_pg.quality.report.content import Content, read_content
+from foh_pg.quality.report.page import page
 
 __all__ = ["Content", "page", "read_content"]

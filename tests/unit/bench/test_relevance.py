@@ -7,9 +7,9 @@ import pytest
 
 from foh_pg.arrays import metrics
 from foh_pg.arrays.codes import pack
-from foh_pg.bench import ranking
+from foh_pg.bench import relevance
+from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.bench.references import Classifier, references
-from foh_pg.bench.split import Protocol, Split
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])
@@ -19,7 +19,7 @@ def test_agrees_with_the_metrics_of_the_package(kind, request):
     rng = np.random.default_rng(0)
     W = rng.standard_normal((16, 12))
     asked, stored = pack(data.X[split.queries] @ W > 0), pack(data.X[split.base] @ W > 0)
-    quality = ranking.measure(ranking.by_codes(asked, stored), split)
+    quality = relevance.measure(relevance.by_codes(asked, stored), split)
     expected = metrics.evaluate(
         asked, stored, data.labels(split.queries), data.labels(split.base), at=(1, 10, 100)
     )
@@ -28,13 +28,13 @@ def test_agrees_with_the_metrics_of_the_package(kind, request):
 
 
 def test_a_perfect_ranking_and_the_worst_one(split):
-    relevance = ranking.Relevance.of(split.data, split.queries, split.base)
-    relevant = relevance.block(0, len(split.queries))
-    best = ranking.measure([(0, np.where(relevant, 0, 1))], split)
+    found = relevance.Relevance.of(split.data, split.queries, split.base)
+    relevant = found.block(0, len(split.queries))
+    best = relevance.measure([(0, np.where(relevant, 0, 1))], split)
     assert best.mean_average_precision == 1
     assert best.precision_at[10] == 1
     assert np.array_equal(best.curve, np.ones(20))
-    worst = ranking.measure([(0, np.where(relevant, 1, 0))], split)
+    worst = relevance.measure([(0, np.where(relevant, 1, 0))], split)
     assert worst.precision_at[10] == 0
     assert worst.mean_average_precision < relevant.mean()
     # At full recall both have found everything and precision is the share of relevant rows.
@@ -43,9 +43,9 @@ def test_a_perfect_ranking_and_the_worst_one(split):
 
 def test_blocks_do_not_matter(split, monkeypatch):
     X = split.data.X
-    whole = ranking.measure(ranking.by_vectors(X[split.queries], X[split.base]), split)
-    monkeypatch.setattr(ranking, "BLOCK_QUERIES", 7)
-    parts = ranking.measure(ranking.by_vectors(X[split.queries], X[split.base]), split)
+    whole = relevance.measure(relevance.by_vectors(X[split.queries], X[split.base]), split)
+    monkeypatch.setattr(relevance, "BLOCK_QUERIES", 7)
+    parts = relevance.measure(relevance.by_vectors(X[split.queries], X[split.base]), split)
     assert whole.mean_average_precision < 0.99
     assert parts.mean_average_precision == pytest.approx(whole.mean_average_precision)
     assert parts.precision_at == pytest.approx(whole.precision_at)

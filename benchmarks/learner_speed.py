@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg  # type: ignore[import-untyped]
 
-from foh_pg.bench import authors
-from foh_pg.bench.learner_data import BATCH, Data, read, synthetic
-from foh_pg.bench.learner_report import parser, report
+from benchmarks import authors
+from benchmarks.learner_data import BATCH, Data, read, synthetic
+from benchmarks.learner_report import parser, report
 from foh_pg.learners import FOH
 
 EXISTING = 18_000

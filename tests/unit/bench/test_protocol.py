@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.bench.split import Protocol, Split
+from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.errors import InputError
 from foh_pg.learners import FOH
 

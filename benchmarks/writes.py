@@ -1,6 +1,6 @@
 """What writes cost with our triggers, with an HNSW index, and with neither.
 
-Run as ``python -m foh_pg.bench.writes``. Three tables of the same rows on an embedded server with its default
+Run as ``python -m benchmarks.writes``. Three tables of the same rows on an embedded server with its default
 settings; each measurement visits them in turn, so that a busy machine is busy for all.
 """
 
@@ -22,9 +22,9 @@ import psycopg
 from psycopg import sql
 from rich.console import Console
 
+from benchmarks.learner_report import parser, report
 from foh_pg.bench import pgbench
 from foh_pg.bench.costs import measured
-from foh_pg.bench.learner_report import parser, report
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.bench import methods, ranking
+from foh_pg.bench import methods, relevance
 from foh_pg.bench.accuracy import train
-from foh_pg.bench.advise.indexing import Indexed
-from foh_pg.bench.advise.sampling import Sample
-from foh_pg.bench.advise.sizes import foh_megabytes, hnsw_megabytes
 from foh_pg.bench.data import Dataset
-from foh_pg.bench.ranking import Relevance
+from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.bench.references import Classifier, filter_by_label
-from foh_pg.bench.split import Protocol, Split
+from foh_pg.bench.relevance import Relevance
+from foh_pg.quality.advise.indexing import Indexed
+from foh_pg.quality.advise.sampling import Sample
+from foh_pg.quality.advise.sizes import foh_megabytes, hnsw_megabytes
 
 # How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
@@ -92,26 +92,28 @@ def measure(sample: Sample, bits: Sequence[int], queries: int, progress: Progres
 
 def _references(split: Split, sample: Sample) -> Iterator[Figure]:
     X, base, queries = split.data.X, split.base, split.queries
-    relevance = Relevance.of(split.data, queries, base)
-    perfect = [(0, -relevance.block(0, len(queries)).astype(np.float32))]
-    yield Figure("best possible", None, "the labels", ranking.measure(perfect, split).shares, None)
+    relevant = Relevance.of(split.data, queries, base)
+    perfect = [(0, -relevant.block(0, len(queries)).astype(np.float32))]
+    yield Figure("best possible", None, "the labels", relevance.measure(perfect, split).shares, None)
     fewer = replace(split, base=base[: len(base) // 4])
-    cosine = ranking.measure(ranking.by_vectors(X[queries], X[fewer.base]), fewer)
+    cosine = relevance.measure(relevance.by_vectors(X[queries], X[fewer.base]), fewer)
     yield Figure(QUARTER, None, "distance", cosine.shares, None)
-    cosine = ranking.measure(ranking.by_vectors(X[queries], X[base]), split)
+    cosine = relevance.measure(relevance.by_vectors(X[queries], X[base]), split)
     yield _figure("exact cosine", None, "distance", cosine, hnsw_megabytes(sample))
     classifier = Classifier.fit(split)
     asked = classifier.project(X[queries])
-    projected = ranking.measure(ranking.by_vectors(asked, classifier.project(X[base])), split)
+    projected = relevance.measure(relevance.by_vectors(asked, classifier.project(X[base])), split)
     yield _figure("supervised projection", None, "scores of labels", projected, None)
-    filtered = ranking.measure(filter_by_label(asked + classifier.shares, split), split)
+    filtered = relevance.measure(filter_by_label(asked + classifier.shares, split), split)
     yield _figure("classify and filter", None, "likeliest label", filtered, None)
 
 
 def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     X, base, size = split.data.X, split.base, foh_megabytes(sample, bits)
     random, _ = train(methods.choose(["random"])[0], split, bits)
-    coded = ranking.measure(ranking.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split)
+    coded = relevance.measure(
+        relevance.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split
+    )
     yield _figure("random hyperplanes", bits, "code", coded, None)
     index = Indexed.learn(split, bits)
     learned = index.ranking
@@ -141,7 +143,7 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
 
 
 def _figure(
-    way: str, bits: int | None, ranked_by: str, quality: ranking.Quality, megabytes: float | None
+    way: str, bits: int | None, ranked_by: str, quality: relevance.Quality, megabytes: float | None
 ) -> Figure:
     return Figure(way, bits, ranked_by, quality.shares, megabytes, quality.recall, quality.distance)
 

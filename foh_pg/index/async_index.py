@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,33 +11,28 @@ from psycopg import errors
 from psycopg.rows import dict_row, tuple_row
 
 from foh_pg.index import calls, vectors
-from foh_pg.index.answers import batches, missing_index, one_code, one_vector
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
 from foh_pg.index.match import Match
+from foh_pg.index.results import batches, missing_index, one_code, one_vector
 from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
-    from psycopg_pool import ConnectionPool
+    from psycopg_pool import AsyncConnectionPool
 
-    Source = psycopg.Connection[Any] | ConnectionPool[Any]
+    Source = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
 
 
-class Index:
-    """An index, through a psycopg connection or a psycopg_pool.ConnectionPool.
+class AsyncIndex:
+    """An index, through a psycopg.AsyncConnection or a psycopg_pool.AsyncConnectionPool.
 
-    Every method is one call of a SQL function in the connection's transaction, with the rights of its role:
-    it commits nothing that the connection would not commit. With a pool it may be shared by threads.
+    The methods are those of Index, awaited.
 
     Examples
     --------
-    >>> import psycopg
-    >>> from foh_pg import Index
-    >>> with psycopg.connect(autocommit=True) as connection:                        # doctest: +SKIP
-    ...     products = Index.open(connection, "products")
-    ...     for match in products.search(vector, k=5, filter="price < 100"):
-    ...         print(match.key, match.score)
+    >>> products = await AsyncIndex.open(pool, "products")                          # doctest: +SKIP
+    >>> matches = await products.search(vector, k=5)                                # doctest: +SKIP
     """
 
     def __init__(self, source: Source, name: str, about: Description) -> None:
@@ -47,24 +42,26 @@ class Index:
         self._functions: HashFunctions | None = None
 
     @classmethod
-    def open(cls, source: Source, name: str) -> Index:
+    async def open(cls, source: Source, name: str) -> AsyncIndex:
         """An index that exists; IndexNotFound where none does."""
         try:
-            [row] = _rows(source, calls.describe(name))
+            [row] = await _rows(source, calls.describe(name))
         except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
             raise missing_index(name) from error
         return cls(source, name, Description(*row))
 
     @classmethod
-    def create(cls, source: Source, name: str, table: str, embedding: str, **arguments: Any) -> Index:
+    async def create(
+        cls, source: Source, name: str, table: str, embedding: str, **arguments: Any
+    ) -> AsyncIndex:
         """Create an index on `table`, with the arguments of the SQL function foh.create_index."""
-        _rows(source, calls.create(name, table, embedding, arguments))
-        return cls.open(source, name)
+        await _rows(source, calls.create(name, table, embedding, arguments))
+        return await cls.open(source, name)
 
     def __repr__(self) -> str:
-        return f"<Index {self.name!r} on {self.about.source}, {self.about.bits} bits>"
+        return f"<AsyncIndex {self.name!r} on {self.about.source}, {self.about.bits} bits>"
 
-    def search(
+    async def search(
         self,
         query: npt.ArrayLike,
         k: int = 10,
@@ -96,10 +93,10 @@ class Index:
         """
         options = Search(k, probes, shortlist, labels, filter, params)
         if client and shortlist == 0:
-            return self._search_encoded(query, options)
-        return [Match(*row) for row in self._fetch(calls.search(self.name, query, options))]
+            return await self._search_encoded(query, options)
+        return [Match(*row) for row in await self._fetch(calls.search(self.name, query, options))]
 
-    def search_many(
+    async def search_many(
         self,
         queries: npt.ArrayLike,
         k: int = 10,
@@ -113,9 +110,9 @@ class Index:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
         options = Search(k, probes, shortlist, labels, filter, params)
         call = calls.search_many(self.name, self.about, queries, options)
-        return batches(len(call.parameters["queries"].values), self._fetch(call))
+        return batches(len(call.parameters["queries"].values), await self._fetch(call))
 
-    def search_like(
+    async def search_like(
         self,
         key: Any,
         k: int = 10,
@@ -128,24 +125,24 @@ class Index:
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
         options = Search(k, probes, shortlist, labels, filter, params)
-        rows = self._fetch(calls.search_like(self.name, self.about, key, options))
+        rows = await self._fetch(calls.search_like(self.name, self.about, key, options))
         if not rows:
-            self.embedding(key)
+            await self.embedding(key)
         return [Match(*row) for row in rows]
 
-    def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+    async def embedding(self, key: Any) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        return one_vector(self.about, key, self._fetch(calls.embedding(self.about, key), binary=True))
+        return one_vector(self.about, key, await self._fetch(calls.embedding(self.about, key), binary=True))
 
-    def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
+    async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by their geometry bits."""
-        return [Match(*row) for row in self._fetch(calls.candidates(self.name, query, probes))]
+        return [Match(*row) for row in await self._fetch(calls.candidates(self.name, query, probes))]
 
-    def encode(self, query: npt.ArrayLike) -> Code:
+    async def encode(self, query: npt.ArrayLike) -> Code:
         """The bits of a query: its geometry bits, then its code by the present hash functions."""
-        return one_code(self._fetch(calls.encode(self.name, query)))
+        return one_code(await self._fetch(calls.encode(self.name, query)))
 
-    def explain(
+    async def explain(
         self,
         query: npt.ArrayLike,
         k: int = 10,
@@ -155,38 +152,38 @@ class Index:
         labels: float | None = None,
     ) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
-        return dict(self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
+        return dict(await self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
 
-    def hash_functions(self) -> HashFunctions:
+    async def hash_functions(self) -> HashFunctions:
         """The present thresholds and hash functions, to encode queries with."""
-        rows = self._fetch(calls.hash_functions(self.name), binary=True)
+        rows = await self._fetch(calls.hash_functions(self.name), binary=True)
         return HashFunctions.from_rows(rows, self.about.distance)
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
-        rows = _rows(self._source, calls.status(self.name), dict_row)
+        rows = await _rows(self._source, calls.status(self.name), dict_row)
         if not rows:
             raise missing_index(self.name)
         return dict(rows[0])
 
-    def check(self) -> list[dict[str, Any]]:
+    async def check(self) -> list[dict[str, Any]]:
         """Violations of what the index promises; none if all is well. Reads the whole table."""
-        return list(_rows(self._source, calls.invoke("check", {"name": self.name}), dict_row))
+        return list(await _rows(self._source, calls.invoke("check", {"name": self.name}), dict_row))
 
-    def refresh(self, *, embedding: str | None = None, labels: str | None = None) -> None:
+    async def refresh(self, *, embedding: str | None = None, labels: str | None = None) -> None:
         """Follow an ALTER of the table."""
-        self._fetch(
+        await self._fetch(
             calls.invoke(
                 "refresh", calls.given({"name": self.name, "embedding": embedding, "labels": labels})
             )
         )
-        self.about = type(self).open(self._source, self.name).about
+        self.about = (await type(self).open(self._source, self.name)).about
 
-    def alter(self, **options: Any) -> None:
+    async def alter(self, **options: Any) -> None:
         """Change options: ``index.alter(probes=16, shortlist=50)``."""
-        self._fetch(calls.alter(self.name, options))
+        await self._fetch(calls.alter(self.name, options))
 
-    def grant(
+    async def grant(
         self,
         *,
         reader: str | None = None,
@@ -198,20 +195,20 @@ class Index:
         """Give roles their rights, or take them back; says what each exposes and what is still missing."""
         roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
         call = calls.invoke("grant", {"name": self.name, **roles, "revoke": revoke})
-        return list(_rows(self._source, call, dict_row))
+        return list(await _rows(self._source, call, dict_row))
 
-    def drop(self) -> None:
+    async def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
-        self._fetch(calls.invoke("drop_index", {"name": self.name}))
+        await self._fetch(calls.invoke("drop_index", {"name": self.name}))
 
-    def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
+    async def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
         for attempt in range(2):
-            functions = self._functions or self.hash_functions()
+            functions = self._functions or await self.hash_functions()
             call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
-                with connection(self._source) as link, link.transaction():
-                    rows = _execute(link, call)
+                async with connection(self._source) as link, link.transaction():
+                    rows = await _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
                 if error.sqlstate != OTHER_VERSION or attempt:
@@ -221,30 +218,32 @@ class Index:
                 return [Match(*row) for row in rows]
         raise AssertionError("the second attempt returns or raises")
 
-    def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
-        return _rows(self._source, call, binary=binary)
+    async def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
+        return await _rows(self._source, call, binary=binary)
 
 
-@contextmanager
-def connection(source: Source) -> Iterator[psycopg.Connection[Any]]:
+@asynccontextmanager
+async def connection(source: Source) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     """The connection itself, or one of the pool for as long as it is needed."""
-    if isinstance(source, psycopg.Connection):
+    if isinstance(source, psycopg.AsyncConnection):
         yield source
     else:
-        with source.connection() as pooled:
+        async with source.connection() as pooled:
             yield pooled
 
 
-def _rows(source: Source, call: Call, row_factory: Any = tuple_row, *, binary: bool = False) -> list[Any]:
-    with connection(source) as link:
-        return _execute(link, call, row_factory, binary=binary)
-
-
-def _execute(
-    link: psycopg.Connection[Any], call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+async def _rows(
+    source: Source, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
 ) -> list[Any]:
-    with link.cursor(row_factory=row_factory, binary=binary) as cursor:
+    async with connection(source) as link:
+        return await _execute(link, call, row_factory, binary=binary)
+
+
+async def _execute(
+    link: psycopg.AsyncConnection[Any], call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+) -> list[Any]:
+    async with link.cursor(row_factory=row_factory, binary=binary) as cursor:
         vectors.register(cursor)
         register_code(cursor)
-        cursor.execute(call.statement, call.parameters)
-        return cursor.fetchall()
+        await cursor.execute(call.statement, call.parameters)
+        return await cursor.fetchall()

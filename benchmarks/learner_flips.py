@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.learner_data import BATCH, read
+from benchmarks.learner_report import parser, report
 from foh_pg.arrays.codes import hamming_rows
-from foh_pg.bench.learner_data import BATCH, read
-from foh_pg.bench.learner_report import parser, report
 from foh_pg.learners import FOH
 
 VARIANTS: dict[str, dict[str, Any]] = {

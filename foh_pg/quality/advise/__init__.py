@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from foh_pg.bench.advise.measuring import Figure, measure
-from foh_pg.bench.advise.sampling import Sample, Table, read
-from foh_pg.bench.advise.sizes import SIZES
-from foh_pg.bench.advise.verdict import Advice, decide, nothing_to_learn, statement
+from foh_pg.quality.advise.measuring import Figure, measure
+from foh_pg.quality.advise.sampling import Sample, Table, read
+from foh_pg.quality.advise.sizes import SIZES
+from foh_pg.quality.advise.verdict import Advice, decide, nothing_to_learn, statement
 
 __all__ = [
     "SIZES",

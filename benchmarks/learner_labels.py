@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from foh_pg.bench.learner_data import Data, Split, read, split, synthetic
-from foh_pg.bench.learner_quality import fit, scores
-from foh_pg.bench.learner_report import parser, report
+from benchmarks.learner_data import Data, Split, read, split, synthetic
+from benchmarks.learner_quality import fit, scores
+from benchmarks.learner_report import parser, report
 from foh_pg.learners import FOH, RandomHyperplanes
 
 

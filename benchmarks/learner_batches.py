@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from foh_pg.bench.learner_data import Data, Split, read, split
-from foh_pg.bench.learner_quality import scores
-from foh_pg.bench.learner_report import parser, report
+from benchmarks.learner_data import Data, Split, read, split
+from benchmarks.learner_quality import scores
+from benchmarks.learner_report import parser, report
 from foh_pg.learners import FOH
 
 ROWS = 5000

@@ -1,8 +1,8 @@
 """What the SQLAlchemy forms of a search cost over the bare SQL call, in microseconds a query.
 
-Run as ``python -m foh_pg.bench.sqlalchemy``. All forms ask the same index the same queries, in turn, on one
-connection each. The figure to compare is the time that the client computes, in the least disturbed tenth of
-the queries; what a busy machine adds is in the median of the wall time.
+Run as ``python -m benchmarks.sqlalchemy_search``. All forms ask the same index the same queries, in turn, on
+one connection each. The figure to compare is the time that the client computes, in the least disturbed tenth
+of the queries; what a busy machine adds is in the median of the wall time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from pgvector.sqlalchemy import Vector
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from foh_pg.bench.learner_report import parser, report
+from benchmarks.learner_report import parser, report
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.psycopg import register_foh
 from foh_pg.schema.migrations import migrate

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
 from foh_pg.bench.data import Dataset
-from foh_pg.bench.split import NEAREST, Split
+from foh_pg.bench.protocol import NEAREST, Split
 
 # Where precision is taken, and the levels of recall of a curve.
 RANKS = (1, 10, 100, 1000)

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.rows import dict_row, tuple_row
 
 from foh_pg.errors import IndexNotFound
-from foh_pg.updater.history import PastRun, read_runs
+from foh_pg.quality.history import PastRun, read_runs
 
 STAT = "SELECT * FROM foh.index_stat WHERE name = %(name)s"
 NAMES = "SELECT foh._names(i) FROM foh.index i WHERE i.name = %(name)s"

@@ -7,11 +7,11 @@ from html import escape
 from typing import Any
 
 import foh_pg
-from foh_pg.report.content import Content
-from foh_pg.report.figures import Figure, figures
-from foh_pg.report.svg import number
+from foh_pg.quality.history import PastRun
+from foh_pg.quality.report.content import Content
+from foh_pg.quality.report.figures import Figure, figures
+from foh_pg.quality.report.svg import number
 from foh_pg.tables.ranking import ranking_text
-from foh_pg.updater.history import PastRun
 
 STYLE = """
 :root { color-scheme: light; }

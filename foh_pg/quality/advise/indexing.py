@@ -10,7 +10,7 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench import methods
 from foh_pg.bench.accuracy import train
-from foh_pg.bench.split import Split
+from foh_pg.bench.protocol import Split
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.index_row import Index

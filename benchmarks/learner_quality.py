@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.learner_data import BATCH, Data, Split, read, split
+from benchmarks.learner_report import parser, report
 from foh_pg.arrays.metrics import Scores, evaluate, precision_at
-from foh_pg.bench.learner_data import BATCH, Data, Split, read, split
-from foh_pg.bench.learner_report import parser, report
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
 
 

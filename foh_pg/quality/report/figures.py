@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foh_pg.report import svg
-from foh_pg.report.content import Content
-from foh_pg.report.svg import Series
-from foh_pg.updater.history import PastRun, Quality, quality
+from foh_pg.quality.history import PastRun, Quality, quality
+from foh_pg.quality.report import svg
+from foh_pg.quality.report.content import Content
+from foh_pg.quality.report.svg import Series
 
 # Phases drawn by name; the others are one.
 PHASES = 8

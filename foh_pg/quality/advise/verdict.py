@@ -8,8 +8,15 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from foh_pg.bench.advise.measuring import LABELS, LEARNED, QUARTER, SOME_LABELLED, Figure, judgeable
-from foh_pg.bench.advise.sampling import Sample
+from foh_pg.quality.advise.measuring import (
+    LABELS,
+    LEARNED,
+    QUARTER,
+    SOME_LABELLED,
+    Figure,
+    judgeable,
+)
+from foh_pg.quality.advise.sampling import Sample
 
 # What decides: a difference must be worth it, and so large that the draw of the queries hardly makes it.
 FEW_LABELLED = 0.10
