@@ -24,7 +24,7 @@ CHUNK_ROWS = 8192
 
 @dataclass(frozen=True)
 class Geometry:
-    """How geometry bits are made; the same arithmetic as sql/index/place.sql, in single precision.
+    """How geometry bits are made; the same arithmetic as sql/index/write/place.sql, in single precision.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ def folder(name: str) -> Path:
 
 
 def sql(name: str) -> str:
-    """The text of one file below `sql/`, for example ``sql("grants.sql")``."""
+    """The text of one file below `sql/`, for example ``sql("install/grants.sql")``."""
     return (folder("sql") / name).read_text(encoding="utf-8")
 
 
@@ -31,8 +31,10 @@ def migration(name: str) -> str:
 
 
 def sql_files(*names: str) -> list[str]:
-    """The .sql files in the given folders of `sql/`, relative to it, in alphabetical order in each."""
+    """The .sql files below these folders of `sql/`, relative to it, in the order of their names in each."""
     root = folder("sql")
     return [
-        path.relative_to(root).as_posix() for name in names for path in sorted((root / name).glob("*.sql"))
+        path.relative_to(root).as_posix()
+        for name in names
+        for path in sorted((root / name).rglob("*.sql"), key=lambda path: path.name)
     ]

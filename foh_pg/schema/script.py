@@ -65,10 +65,10 @@ def code() -> list[str]:
     """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
     pieces = files.sql_files("index")
     whole = [
-        *files.sql_files("functions", "views"),
+        *files.sql_files("internal", "functions", "views"),
         # Before any right is granted or revoked, which makes a new version of the function's row too.
         "install/drop_outdated.sql",
-        "grants.sql",
+        "install/grants.sql",
         "install/indexes.sql",
     ]
     statements = [

@@ -34,7 +34,7 @@ BASE_ROWS = 20_000
 LEAST_QUERIES = 40
 
 K = 10
-# As in sql/index/near.sql.
+# As in sql/index/search/near.sql.
 PROBES = 7
 SHORTLIST = 16
 LOOKED = 64
@@ -228,7 +228,7 @@ class Trial:
         return rows[np.argsort(bits, kind="stable")]
 
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
-        """Answer every query as sql/index/near.sql and search.sql would; recall is that of the exact ten."""
+        """Answer every query as sql/index/search/ would; recall is that of the exact ten."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
         found = self.looked(ranking.probes or PROBES, max(LOOKED, 2 * shortlist))
         lean = found.lean(ranking, self.linear)
@@ -303,7 +303,7 @@ def _differing(
 
 
 def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What orders the centers of a query, as sql/index/nearest.sql does it."""
+    """What orders the centers of a query, as sql/index/search/nearest.sql does it."""
     if metric == "l2":
         return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
     return np.asarray(-(left @ right.T))

@@ -31,7 +31,7 @@ def test_a_file_stands_between_its_quotes_as_it_is() -> None:
     assert body in template("f", body)
 
 
-@pytest.mark.parametrize("name", files.sql_files("", "functions", "views", "index", "install"))
+@pytest.mark.parametrize("name", files.sql_files(""))
 def test_sql_files_survive_alembics_output(name: str) -> None:
     text = files.sql(name)
     assert "\t" not in text, "Alembic turns tabs into spaces when it writes SQL"

@@ -86,7 +86,7 @@ def describe(split: Split, bits: int) -> Index:
 
 
 def geometry_bits(dimensions: int) -> int:
-    """The default of sql/functions/_geometry_bits.sql.
+    """The default of sql/internal/options/_geometry_bits.sql.
 
     Examples
     --------

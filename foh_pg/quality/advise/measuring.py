@@ -23,7 +23,7 @@ from foh_pg.quality.advise.sizes import foh_megabytes, hnsw_megabytes
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
 # As learned, with as many rows without labels as the table has.
 SOME_LABELLED = "as learned, some without labels"
-# The greatest factor of the dial, as in sql/functions/_dial_factor.sql.
+# The greatest factor of the dial, as in sql/internal/options/_dial_factor.sql.
 FULL_DIAL = 50
 
 # Shows how much exact cosine gains from more rows: a table is more than its sample.
