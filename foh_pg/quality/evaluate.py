@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import TEXT, Array, Vector
-from foh_pg.tables.index_row import Index, find_index, read_index
+from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.run import Progress, Run, recorded
@@ -103,7 +103,7 @@ def _measure(session: Session, run: Run, queries: int) -> int:
 def _judge_nearness(
     session: Session,
     run: Run,
-    index: Index,
+    index: IndexRow,
     rows: Rows,
     answers: dict[str, dict[int, list[KeyArray]]],
     steps: dict[str, list[KeyArray] | None],
@@ -133,7 +133,9 @@ def recall(found: Sequence[Sequence[Any]], exact: Sequence[Sequence[Any]]) -> fl
     return round(float(np.mean(shares)), 5) if shares else 1.0
 
 
-def mean_distance(index: Index, rows: Rows, found: Sequence[Sequence[Any]], vectors: dict[Any, Any]) -> float:
+def mean_distance(
+    index: IndexRow, rows: Rows, found: Sequence[Sequence[Any]], vectors: dict[Any, Any]
+) -> float:
     """The mean distance of what was found, in the measure of the index."""
     distances = []
     for query, keys in zip(rows.vectors, found, strict=True):
@@ -143,7 +145,7 @@ def mean_distance(index: Index, rows: Rows, found: Sequence[Sequence[Any]], vect
     return round(float(np.mean(distances)), 5) if distances else 0.0
 
 
-def read_vectors(session: Session, index: Index, keys: Iterable[Any]) -> dict[Any, Any]:
+def read_vectors(session: Session, index: IndexRow, keys: Iterable[Any]) -> dict[Any, Any]:
     """Embeddings of rows by their key, as psycopg has it."""
     wanted = np.array(list(dict.fromkeys(keys)), dtype=object)
     read: dict[Any, Any] = {}
@@ -154,11 +156,11 @@ def read_vectors(session: Session, index: Index, keys: Iterable[Any]) -> dict[An
     return read
 
 
-def _plain(index: Index, keys: KeyArray) -> list[Any]:
+def _plain(index: IndexRow, keys: KeyArray) -> list[Any]:
     return [parameter_of(index, key) for key in keys.tolist()]
 
 
-def _shortlist(index: Index, model: Model) -> int:
+def _shortlist(index: IndexRow, model: Model) -> int:
     """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
     given = index.options["shortlist"]
     if given is None:
@@ -166,7 +168,7 @@ def _shortlist(index: Index, model: Model) -> int:
     return SHORTLIST if given is None else int(given)
 
 
-def choose_queries(session: Session, index: Index, rows: int, queries: int) -> Rows:
+def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:
     """Held-out rows with labels, always the same ones as long as they are there."""
     share = float(index.options["held_out"])
     # Twice as many as wanted: some have no label, and the draw varies.
@@ -183,17 +185,17 @@ def choose_queries(session: Session, index: Index, rows: int, queries: int) -> R
 
 
 @overload
-def search(session: Session, run: Run, index: Index, rows: Rows, k: int) -> list[KeyArray]: ...
+def search(session: Session, run: Run, index: IndexRow, rows: Rows, k: int) -> list[KeyArray]: ...
 
 
 @overload
 def search(
-    session: Session, run: Run, index: Index, rows: Rows, k: int, step: str
+    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str
 ) -> list[KeyArray] | None: ...
 
 
 def search(
-    session: Session, run: Run, index: Index, rows: Rows, k: int, step: str = "answer"
+    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str = "answer"
 ) -> list[KeyArray] | None:
     """What the index answers, or has after a step, the query left out; None where it has no such step."""
     found = []
@@ -229,7 +231,7 @@ def _answers(
     return answers
 
 
-def read_labels(session: Session, index: Index, answers: Sequence[KeyArray]) -> Labels:
+def read_labels(session: Session, index: IndexRow, answers: Sequence[KeyArray]) -> Labels:
     """Labels of all rows that were found, under their key in both forms."""
     wanted: dict[Any, Any] = {}
     for keys in answers:
@@ -247,7 +249,7 @@ def read_labels(session: Session, index: Index, answers: Sequence[KeyArray]) -> 
     return labels
 
 
-def parameter_of(index: Index, key: Any) -> Any:
+def parameter_of(index: IndexRow, key: Any) -> Any:
     """A key as psycopg takes it, given in either form."""
     if isinstance(key, bytes):
         return index.keys.parameters(np.array([key], dtype=index.keys.dtype))[0]

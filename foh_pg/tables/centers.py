@@ -12,7 +12,7 @@ from foh_pg import pool
 from foh_pg.arrays.codes import width
 from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array, Ragged
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model, Vectors
 from foh_pg.tables.session import Session
@@ -89,7 +89,7 @@ class Centers:
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[at] == ids, at, -1).astype(np.int64)
 
-    def homes(self, index: Index, rows: Vectors) -> IntArray:
+    def homes(self, index: IndexRow, rows: Vectors) -> IntArray:
         """The nearest centers of rows, as positions: (n, homes)."""
         homes = max(1, int(index.options["homes"]))
         if len(rows) == 0:
@@ -101,7 +101,7 @@ class Centers:
 
 
 def make_centers(
-    index: Index, first_id: int, areas: Vectors, area: IntArray, rows: Vectors, version: int
+    index: IndexRow, first_id: int, areas: Vectors, area: IntArray, rows: Vectors, version: int
 ) -> Centers:
     """New centers with empty lists."""
     count = len(rows)
@@ -120,12 +120,12 @@ def make_centers(
     )
 
 
-def no_centers(index: Index) -> Centers:
+def no_centers(index: IndexRow) -> Centers:
     rows = np.zeros((0, index.dimensions), dtype=np.float32)
     return make_centers(index, 1, rows, np.zeros(0, dtype=np.int64), rows, 0)
 
 
-def stored_rows(index: Index, rows: Vectors) -> Vectors:
+def stored_rows(index: IndexRow, rows: Vectors) -> Vectors:
     """Embeddings of centers as the database will hold them, so that memory and database agree."""
     if index.distance != "cosine":
         return np.asarray(rows, dtype=np.float32)
@@ -136,7 +136,7 @@ def stored_rows(index: Index, rows: Vectors) -> Vectors:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def read_centers(session: Session, index: Index) -> Centers:
+def read_centers(session: Session, index: IndexRow) -> Centers:
     """All centers, inside the caller's snapshot."""
     areas = [*session.copy_out(AREAS, [INT4, index.center_column])]
     found = [*session.copy_out(CENTERS, [INT4, INT4, index.center_column, INT4, INT8, FLOAT4])]
@@ -167,7 +167,7 @@ def read_centers(session: Session, index: Index) -> Centers:
     )
 
 
-def _pad(index: Index, members: Ragged, codes: Ragged) -> tuple[KeyArray, npt.NDArray[np.uint8]]:
+def _pad(index: IndexRow, members: Ragged, codes: Ragged) -> tuple[KeyArray, npt.NDArray[np.uint8]]:
     keys = np.zeros((members.rows, SAMPLE), dtype=index.keys.dtype)
     padded = np.zeros((members.rows, SAMPLE, width(index.bits)), dtype=np.uint8)
     row = np.repeat(np.arange(members.rows), members.lengths)
@@ -244,7 +244,7 @@ def compare_centers(before: Centers, after: Centers) -> CenterChange:
 
 
 def write_centers(
-    session: Session, index: Index, before: Centers, after: Centers, model: Model, *, learned: bool
+    session: Session, index: IndexRow, before: Centers, after: Centers, model: Model, *, learned: bool
 ) -> None:
     """Bring the tables of centers from `before` to `after`, touching only what differs.
 
@@ -272,7 +272,7 @@ def _bits(model: Model, rows: Vectors) -> npt.NDArray[np.uint8]:
 
 
 def _write_areas(
-    session: Session, index: Index, before: Centers, after: Centers, model: Model, *, again: bool
+    session: Session, index: IndexRow, before: Centers, after: Centers, model: Model, *, again: bool
 ) -> None:
     if np.array_equal(before.areas, after.areas) and not again:
         return
@@ -285,7 +285,7 @@ def _write_areas(
     )
 
 
-def _copy_centers(session: Session, index: Index, centers: Centers, model: Model) -> None:
+def _copy_centers(session: Session, index: IndexRow, centers: Centers, model: Model) -> None:
     session.copy_in(
         "center",
         ["center", "area", "embedding", "geometry", "length", "version", "stale"],
@@ -313,7 +313,7 @@ def _count_centers(session: Session, centers: Centers) -> None:
         session.execute(COUNT, values)
 
 
-def _copy_samples(session: Session, index: Index, centers: Centers) -> None:
+def _copy_samples(session: Session, index: IndexRow, centers: Centers) -> None:
     keys = index.keys.column
     within = np.arange(SAMPLE) < centers.sampled[:, None]
     bounds = np.concatenate([[0], np.cumsum(centers.sampled)])

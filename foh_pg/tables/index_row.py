@@ -25,7 +25,7 @@ FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id 
 
 
 @dataclass(frozen=True)
-class Index:
+class IndexRow:
     """One row of foh.index, as of one snapshot."""
 
     id: int
@@ -75,7 +75,7 @@ class Index:
         return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]
 
 
-def find_index(session: Session, name: str) -> Index:
+def find_index(session: Session, name: str) -> IndexRow:
     """Look an index up and give the session its names."""
     rows = session.rows(FIND, {"name": name})
     if not rows:
@@ -85,12 +85,12 @@ def find_index(session: Session, name: str) -> Index:
     return read_index(session)
 
 
-def read_index(session: Session) -> Index:
+def read_index(session: Session) -> IndexRow:
     """The present row of the session's index; an error where its source no longer looks as recorded."""
     rows = session.rows(READ)
     if not rows:
         raise IndexNotFound("the index was dropped meanwhile")
-    index = Index(*rows[0])
+    index = IndexRow(*rows[0])
     if index.owner is not None and index.owner != index.acting:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "

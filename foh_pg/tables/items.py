@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT4, Array, Ragged
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
 
@@ -91,7 +91,7 @@ def moved_items(items: Items, keys: KeyArray, old: IntArray, new: IntArray) -> I
     return Items(items.keys, follow(items.keys, items.homes), others)
 
 
-def read_items(session: Session, index: Index, keys: KeyArray) -> Items:
+def read_items(session: Session, index: IndexRow, keys: KeyArray) -> Items:
     parts: list[tuple[Any, ...]] = []
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
@@ -108,7 +108,7 @@ def read_items(session: Session, index: Index, keys: KeyArray) -> Items:
     )
 
 
-def write_items(session: Session, index: Index, gone: KeyArray, put: Items) -> None:
+def write_items(session: Session, index: IndexRow, gone: KeyArray, put: Items) -> None:
     """Delete some items and upsert others."""
     for start in range(0, len(gone), KEYS_AT_ONCE):
         session.execute(DELETE, {"keys": index.keys.parameters(gone[start : start + KEYS_AT_ONCE])})
@@ -128,7 +128,7 @@ def write_items(session: Session, index: Index, gone: KeyArray, put: Items) -> N
         session.execute(PUT, values)
 
 
-def items_from_lists(session: Session, index: Index, first: int) -> None:
+def items_from_lists(session: Session, index: IndexRow, first: int) -> None:
     """Make the items of a table that was filled anew, from lists of centers that are `first` or later."""
     single = int(index.options["homes"]) == 1 and int(index.options["neighbors"]) == 0
     session.execute("DELETE FROM {item}")

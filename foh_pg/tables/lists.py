@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.postgres.binary_copy import INT4, Array, Ragged
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
 
@@ -112,14 +112,14 @@ class ListChange:
     remarked: list[Remarked]
 
 
-def join_entries(index: Index, parts: list[Entries]) -> Entries:
+def join_entries(index: IndexRow, parts: list[Entries]) -> Entries:
     whole = [no_entries(index), *parts]
     return Entries(
         *(np.concatenate([getattr(part, column.name) for part in whole]) for column in fields(Entries))
     )
 
 
-def no_entries(index: Index) -> Entries:
+def no_entries(index: IndexRow) -> Entries:
     none = np.zeros(0, dtype=np.int64)
     return Entries(
         none,
@@ -133,17 +133,17 @@ def no_entries(index: Index) -> Entries:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def read_lists(session: Session, index: Index, centers: npt.NDArray[Any]) -> Entries:
+def read_lists(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Entries:
     """All entries of the lists of these centers."""
     return _read(session, index, WHOLE, centers)
 
 
-def read_tails(session: Session, index: Index, centers: npt.NDArray[Any]) -> Entries:
+def read_tails(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Entries:
     """The entries in the last part of each of these lists: where others can be appended."""
     return _read(session, index, TAILS, centers)
 
 
-def _read(session: Session, index: Index, text: LiteralString, centers: npt.NDArray[Any]) -> Entries:
+def _read(session: Session, index: IndexRow, text: LiteralString, centers: npt.NDArray[Any]) -> Entries:
     if len(centers) == 0:
         return no_entries(index)
     bits = [Array(index.geometry_column), Array(index.marks_column)]
@@ -163,7 +163,7 @@ def _read(session: Session, index: Index, text: LiteralString, centers: npt.NDAr
     return join_entries(index, found)
 
 
-def read_members(session: Session, index: Index, centers: npt.NDArray[Any]) -> Members:
+def read_members(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Members:
     """The keys in the lists of these centers."""
     none = np.zeros(0, dtype=np.int64)
     parts: list[tuple[Any, ...]] = []
@@ -183,7 +183,7 @@ def read_members(session: Session, index: Index, centers: npt.NDArray[Any]) -> M
 
 
 def change_lists(
-    index: Index,
+    index: IndexRow,
     loaded: Entries,
     leaving: npt.NDArray[np.bool_],
     joining: Entries,
@@ -267,7 +267,7 @@ def new_parts(entries: Entries, next_part: IntArray) -> Entries:
 # -- writing -------------------------------------------------------------------------------------------------
 
 
-def write_parts(session: Session, index: Index, entries: Entries) -> int:
+def write_parts(session: Session, index: IndexRow, entries: Entries) -> int:
     """Append whole parts, ordered by center and part; return how many."""
     pairs = _pairs_of(entries.centers, entries.parts)
     begins = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -287,7 +287,7 @@ def write_parts(session: Session, index: Index, entries: Entries) -> int:
     )
 
 
-def write_lists(session: Session, index: Index, change: ListChange) -> None:
+def write_lists(session: Session, index: IndexRow, change: ListChange) -> None:
     if len(change.deleted_centers):
         session.execute(
             DELETE, {"centers": change.deleted_centers.tolist(), "parts": change.deleted_parts.tolist()}
@@ -297,7 +297,7 @@ def write_lists(session: Session, index: Index, change: ListChange) -> None:
         _remark(session, index, remarked)
 
 
-def _remark(session: Session, index: Index, new: Remarked) -> None:
+def _remark(session: Session, index: IndexRow, new: Remarked) -> None:
     for start in range(0, len(new.centers), PARTS_AT_ONCE):
         end = min(start + PARTS_AT_ONCE, len(new.centers))
         values: dict[str, Any] = {

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.hashing import Vectors
 from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Ragged, Vector
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Vectors
 from foh_pg.tables.session import Session
 
 # Keys passed in one statement.
@@ -65,7 +65,7 @@ def join_ragged(parts: list[Ragged]) -> Ragged:
     return Ragged(joined, np.concatenate([[0], np.cumsum(lengths)]))
 
 
-def no_rows(index: Index) -> Rows:
+def no_rows(index: IndexRow) -> Rows:
     return Rows(
         index.keys.empty(),
         np.zeros((0, index.dimensions), dtype=np.float32),
@@ -73,7 +73,7 @@ def no_rows(index: Index) -> Rows:
     )
 
 
-def join_rows(index: Index, parts: list[Rows]) -> Rows:
+def join_rows(index: IndexRow, parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
     none = no_rows(index)
@@ -84,7 +84,7 @@ def join_rows(index: Index, parts: list[Rows]) -> Rows:
     )
 
 
-def read_by_key(session: Session, index: Index, keys: KeyArray) -> Rows:
+def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
     """The rows of these keys that are there, in the order of numpy."""
     parts = []
     for start in range(0, len(keys), KEYS_AT_ONCE):
@@ -96,19 +96,19 @@ def read_by_key(session: Session, index: Index, keys: KeyArray) -> Rows:
     return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
 
 
-def read_sample(session: Session, index: Index, share: float) -> Rows:
+def read_sample(session: Session, index: IndexRow, share: float) -> Rows:
     """About this share of all rows, in the order of their keys; always the same ones."""
     found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
     return join_rows(index, [rows for rows, _ in found])
 
 
-def read_held_out(session: Session, index: Index, held_out: float, share: float) -> Rows:
+def read_held_out(session: Session, index: IndexRow, held_out: float, share: float) -> Rows:
     """About this share of the rows that never train, in the order of their keys; always the same ones."""
     bounds = {"held_out": round(held_out * 2**32), "bound": round(share * 2**32)}
     return join_rows(index, [rows for rows, _ in _read(session, index, HELD_OUT, bounds)])
 
 
-def read_page(session: Session, index: Index, after: Any, rows: int) -> tuple[Rows, Any, bool]:
+def read_page(session: Session, index: IndexRow, after: Any, rows: int) -> tuple[Rows, Any, bool]:
     """The next rows in the order of the key; the key to go on after; whether there may be more.
 
     A row whose embedding is there but cannot be used counts as read.
@@ -128,7 +128,7 @@ def count_rows(session: Session) -> int:
 
 
 def _read(
-    session: Session, index: Index, text: LiteralString, parameters: dict[str, Any]
+    session: Session, index: IndexRow, text: LiteralString, parameters: dict[str, Any]
 ) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
     """Rows, and which of them have a vector; it is zero where they do not."""
     columns = [index.keys.column, Nullable(Vector(index.dimensions))]

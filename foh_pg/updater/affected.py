@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.tables.centers import SAMPLE, Centers
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member, positions
 from foh_pg.tables.model import Model
 from foh_pg.tables.session import Session
@@ -29,7 +29,7 @@ class Affected:
 
 
 def find_affected(
-    session: Session, index: Index, centers: Centers, model: Model, changed: KeyArray, budget: int | None
+    session: Session, index: IndexRow, centers: Centers, model: Model, changed: KeyArray, budget: int | None
 ) -> Affected:
     """Compare the remembered codes of some members with what the model gives them now.
 

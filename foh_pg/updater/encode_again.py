@@ -11,7 +11,7 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.centers import Centers
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, positions
 from foh_pg.tables.lists import Entries, Members, Remarked, read_members
 from foh_pg.tables.model import Model
@@ -51,7 +51,7 @@ class Encoded:
 
 
 def encode_again(
-    session: Session, run: Run, index: Index, model: Model, centers: Centers, opened: IntArray
+    session: Session, run: Run, index: IndexRow, model: Model, centers: Centers, opened: IntArray
 ) -> Encoded:
     """Make the marks of all members of lists, given by the ids of their centers, anew."""
     none = np.zeros(0, dtype=np.int64)
@@ -79,7 +79,7 @@ def _portions(centers: Centers, opened: IntArray) -> Iterator[IntArray]:
         yield opened[number == i]
 
 
-def _encode(session: Session, index: Index, model: Model, ids: IntArray) -> Encoded:
+def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> Encoded:
     with session.snapshot():
         members = read_members(session, index, ids)
         rows = read_by_key(session, index, np.unique(members.keys.values))
@@ -103,7 +103,7 @@ def _without(members: Members, lists: IntArray) -> tuple[Members, npt.NDArray[np
 
 
 def with_new_marks(
-    session: Session, index: Index, model: Model, entries: Entries, lists: IntArray, changed: KeyArray
+    session: Session, index: IndexRow, model: Model, entries: Entries, lists: IntArray, changed: KeyArray
 ) -> tuple[Entries, KeyArray]:
     """Replace the marks of entries in some lists; also the keys there that the source does not have.
 

@@ -24,7 +24,7 @@ from foh_pg.tables.centers import (
     no_centers,
     read_centers,
 )
-from foh_pg.tables.index_row import Index, read_index
+from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.items import items_from_lists
 from foh_pg.tables.lists import Entries, join_entries, new_parts, no_entries, write_parts
 from foh_pg.tables.model import Model
@@ -119,11 +119,11 @@ class Position:
         )
 
 
-def options_text(index: Index) -> str:
+def options_text(index: IndexRow) -> str:
     return json.dumps([index.options, index.learner, index.labels], sort_keys=True)
 
 
-def fill(session: Session, run: Run, index: Index, plan: Plan, position: Position | None = None) -> None:
+def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> None:
     """Place every row of the source, then switch to what was made."""
     if position is None:
         position = Position.start(plan)
@@ -139,7 +139,7 @@ def fill(session: Session, run: Run, index: Index, plan: Plan, position: Positio
     _switch(session, run, index, plan, position)
 
 
-def _begin(session: Session, index: Index, plan: Plan) -> None:
+def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
     """Reserve the ids of the centers and write the plan down."""
     with session.write():
         values = {
@@ -154,7 +154,7 @@ def _begin(session: Session, index: Index, plan: Plan) -> None:
         delete_arrays(session, "position", PRESENT)
 
 
-def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
     neighbors = Neighbors(index, plan.centers, plan.model)
@@ -175,7 +175,7 @@ def _place(session: Session, run: Run, index: Index, plan: Plan, position: Posit
         _write_piece(session, index, plan, position, neighbors.entries())
 
 
-def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
+def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
     if len(page) == 0:
         return no_entries(index)
@@ -188,7 +188,7 @@ def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> E
     return Entries(homes.reshape(-1), parts, page.keys[rows], geometry[rows], marks[rows])
 
 
-def _write_piece(session: Session, index: Index, plan: Plan, position: Position, entries: Entries) -> None:
+def _write_piece(session: Session, index: IndexRow, plan: Plan, position: Position, entries: Entries) -> None:
     ordered = new_parts(entries, position.parts)
     counts = np.bincount(entries.centers, minlength=len(plan.centers))
     position.lengths = position.lengths + counts
@@ -213,7 +213,7 @@ def _sample(plan: Plan, position: Position, entries: Entries) -> None:
     )
 
 
-def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     first = int(plan.centers.ids[0]) if len(plan.centers) else index.next_center
     with session.snapshot():
         before = read_centers(session, index)
@@ -256,7 +256,7 @@ def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Posi
 # -- what an interrupted filling goes on with ----------------------------------------------------------------
 
 
-def save_plan(session: Session, index: Index, plan: Plan) -> None:
+def save_plan(session: Session, index: IndexRow, plan: Plan) -> None:
     arrays: Arrays = {
         "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
         "consumed": plan.consumed,
@@ -273,7 +273,7 @@ def save_plan(session: Session, index: Index, plan: Plan) -> None:
         delete_arrays(session, "plan_learner", PRESENT)
 
 
-def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position] | None:
+def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Position] | None:
     """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
     arrays = load_arrays(session, "plan", PRESENT)
     if arrays is None:
@@ -309,7 +309,7 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     return plan, load_position(session, index) or Position.start(plan)
 
 
-def save_position(session: Session, index: Index, position: Position) -> None:
+def save_position(session: Session, index: IndexRow, position: Position) -> None:
     after = "" if position.after is None else str(position.after)
     arrays: Arrays = {
         "after": np.array(json.dumps([position.after is None, after, position.done])),
@@ -322,7 +322,7 @@ def save_position(session: Session, index: Index, position: Position) -> None:
     save_arrays(session, "position", PRESENT, arrays)
 
 
-def load_position(session: Session, index: Index) -> Position | None:
+def load_position(session: Session, index: IndexRow) -> Position | None:
     arrays = load_arrays(session, "position", PRESENT)
     if arrays is None:
         return None
@@ -345,7 +345,7 @@ def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return np.arange(SAMPLE) < sampled[:, None]
 
 
-def _packed_keys(index: Index, keys: npt.NDArray[Any]) -> Arrays:
+def _packed_keys(index: IndexRow, keys: npt.NDArray[Any]) -> Arrays:
     """Keys as arrays that are saved without pickle; texts end to end, for one may be long and most short."""
     if keys.dtype != object:
         return {"sample_keys": keys}
@@ -354,7 +354,7 @@ def _packed_keys(index: Index, keys: npt.NDArray[Any]) -> Arrays:
     return {"sample_keys": np.frombuffer(b"".join(texts), dtype=np.uint8), "sample_ends": ends}
 
 
-def _unpacked_keys(index: Index, arrays: Arrays) -> npt.NDArray[Any]:
+def _unpacked_keys(index: IndexRow, arrays: Arrays) -> npt.NDArray[Any]:
     """The inverse of `_packed_keys`."""
     if "sample_ends" not in arrays:
         return np.asarray(arrays["sample_keys"], dtype=index.keys.dtype)

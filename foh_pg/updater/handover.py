@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model_state import PRESENT, Arrays, load_arrays
 from foh_pg.tables.session import Session
@@ -18,7 +18,7 @@ PENDING = 50_000
 
 
 @dataclass(frozen=True)
-class Progressed:
+class Handover:
     """Attributes
     ----------
     rows_seen : int
@@ -42,7 +42,7 @@ class Progressed:
     forgotten: KeyArray
     shape: str = ""
 
-    def to_arrays(self, index: Index) -> Arrays:
+    def to_arrays(self, index: IndexRow) -> Arrays:
         return {
             "rows_seen": np.array(self.rows_seen),
             "waiting": np.array(self.waiting),
@@ -53,19 +53,19 @@ class Progressed:
         }
 
 
-def load_progress(session: Session, index: Index) -> Progressed:
+def load_handover(session: Session, index: IndexRow) -> Handover:
     arrays = load_arrays(session, "progress", PRESENT)
     if arrays is None:
         none = index.keys.empty()
-        return Progressed(0, 0, none, none, none)
+        return Handover(0, 0, none, none, none)
     pending, held_out, forgotten = (
         index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
     )
-    return Progressed(
+    return Handover(
         int(arrays["rows_seen"]), int(arrays["waiting"]), pending, held_out, forgotten, str(arrays["shape"])
     )
 
 
-def shape_of(index: Index) -> str:
+def shape_of(index: IndexRow) -> str:
     """The options that every code and list depends on: where they change, all must be made again."""
     return json.dumps([index.options[name] for name in ("homes", "neighbors", "label_weight")])

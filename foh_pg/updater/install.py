@@ -15,7 +15,7 @@ from foh_pg.errors import FenceError
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.tables.centers import Centers, write_centers
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.label_bits import SIGNATURE_BITS
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
@@ -86,7 +86,7 @@ class Installation:
 
     Attributes
     ----------
-    index : Index
+    index : IndexRow
         As it was read: its version is the one that this installation replaces.
     before, after : Centers
         All centers; only what differs is written.
@@ -109,7 +109,7 @@ class Installation:
         Kept with the model.
     """
 
-    index: Index
+    index: IndexRow
     before: Centers
     after: Centers
     model: Model
@@ -199,7 +199,7 @@ def _write_model(session: Session, new: Installation) -> None:
     session.execute(FORGET_STATES, {"present": PRESENT})
 
 
-def write_hash_functions(session: Session, index: Index, model: Model) -> None:
+def write_hash_functions(session: Session, index: IndexRow, model: Model) -> None:
     """Replace projection, geometry and linear model, and bring the dictionary of labels in line."""
     bits = model.bits
     session.execute("DELETE FROM {projection}")
@@ -227,7 +227,7 @@ def _write_geometry(session: Session, geometry: Geometry) -> None:
     session.copy_in("quantizer", ["threshold", "signs"], columns, made)
 
 
-def _write_label_bits(session: Session, index: Index, model: Model) -> None:
+def _write_label_bits(session: Session, index: IndexRow, model: Model) -> None:
     weights, bias = np.zeros((SIGNATURE_BITS, model.bits), dtype=np.float32), np.zeros(SIGNATURE_BITS)
     if model.label_bits is not None:
         weights, bias = model.label_bits.weights, model.label_bits.bias

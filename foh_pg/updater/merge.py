@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import (
     Items,
     items_of,
@@ -65,7 +65,7 @@ class Merging:
     budget: int | None
 
     @property
-    def index(self) -> Index:
+    def index(self) -> IndexRow:
         return self.batch.index
 
     @property
@@ -101,7 +101,7 @@ class Merged:
     encoded: int
     moved: int
 
-    def write(self, session: Session, index: Index) -> None:
+    def write(self, session: Session, index: IndexRow) -> None:
         write_lists(session, index, self.lists)
         write_items(session, index, self.gone, self.put)
 

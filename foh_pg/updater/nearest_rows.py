@@ -8,7 +8,7 @@ import numpy.typing as npt
 from foh_pg import pool
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import Centers
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.lists import Entries, no_entries
 from foh_pg.tables.model import Model
@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 class Neighbors:
     """The nearest rows of every center among all that were shown so far."""
 
-    def __init__(self, index: Index, centers: Centers, model: Model) -> None:
+    def __init__(self, index: IndexRow, centers: Centers, model: Model) -> None:
         self.index = index
         self.centers = centers
         self.keep = int(index.options["neighbors"])

@@ -18,7 +18,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import pool
 from foh_pg.arrays.codes import hamming
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.label_bits import SIGNATURE_BITS
 from foh_pg.tables.model import Model, label_lists
 from foh_pg.tables.ranking import Ranking
@@ -61,7 +61,7 @@ class Weighed:
     note: str = ""
 
 
-def weigh(index: Index, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_]) -> Weighed:
+def weigh(index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_]) -> Weighed:
     """Choose how to rank, by precision at ten on held-out rows, recall of the exact ten where that ties.
 
     Parameters
@@ -94,7 +94,7 @@ def weigh(index: Index, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_
     return Weighed(ranking, metrics, note)
 
 
-def with_ranking(run: Run, index: Index, model: Model, sample: Rows, rows: int) -> Model:
+def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: int) -> Model:
     """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
     with run.phase("weigh"):
         weighed = weigh(index, model, sample, held_out(index, sample))
@@ -110,7 +110,7 @@ def outdated(ranking: Ranking, rows: int) -> bool:
     return rows >= 2 * max(ranking.rows, LEAST_QUERIES)
 
 
-def read_sample_to_weigh(session: Session, index: Index, rows: int) -> Rows:
+def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:
     """Rows of the whole table, as many as a choice needs."""
     with session.snapshot():
         return read_sample(session, index, min(1.0, 1.1 * BASE_ROWS / max(rows, 1)))
@@ -175,7 +175,7 @@ def _round(values: Floats) -> float:
 class Trial:
     """A small index in memory, and the queries put to it."""
 
-    def __init__(self, index: Index, model: Model, base: Rows, queries: Rows) -> None:
+    def __init__(self, index: IndexRow, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
         self.relevant = _sharing(queries, base)
@@ -204,7 +204,7 @@ class Trial:
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
-    def of(cls, index: Index, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
+    def of(cls, index: IndexRow, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
         others = np.setdiff1d(np.arange(len(rows)), asking)
         if len(others) > BASE_ROWS:
             rng = np.random.default_rng(int(index.options["seed"]))

@@ -13,7 +13,7 @@ from foh_pg.bench.accuracy import train
 from foh_pg.bench.protocol import Split
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.index_row import Index
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
@@ -27,7 +27,7 @@ HELD_OUT = 0.1
 class Indexed:
     """What an index on the base of a split would have learned."""
 
-    index: Index
+    index: IndexRow
     model: Model
     ranking: Ranking
     note: str
@@ -60,10 +60,10 @@ class Indexed:
         return without
 
 
-def describe(split: Split, bits: int) -> Index:
+def describe(split: Split, bits: int) -> IndexRow:
     """An index on these rows with default options, as foh.index would have it."""
     dimensions = int(split.data.X.shape[1])
-    return Index(
+    return IndexRow(
         id=0,
         name="advised",
         key_type="bigint",
