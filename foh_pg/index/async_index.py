@@ -10,18 +10,17 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.index import calls, vectors
+from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
-from foh_pg.index.match import Match
-from foh_pg.index.results import batches, missing_index, one_code, one_vector
+from foh_pg.index.results import Description, Match, batches, missing_index, one_code, one_vector
+from foh_pg.postgres import vectors
 from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
-    Source = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
+    Connection = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
 
 
 class AsyncIndex:
@@ -35,28 +34,28 @@ class AsyncIndex:
     >>> matches = await products.search(vector, k=5)                                # doctest: +SKIP
     """
 
-    def __init__(self, source: Source, name: str, about: Description) -> None:
+    def __init__(self, connection: Connection, name: str, about: Description) -> None:
         self.name = name
         self.about = about
-        self._source = source
+        self._connection = connection
         self._functions: HashFunctions | None = None
 
     @classmethod
-    async def open(cls, source: Source, name: str) -> AsyncIndex:
+    async def open(cls, connection: Connection, name: str) -> AsyncIndex:
         """An index that exists; IndexNotFound where none does."""
         try:
-            [row] = await _rows(source, calls.describe(name))
+            [row] = await _rows(connection, calls.describe(name))
         except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
             raise missing_index(name) from error
-        return cls(source, name, Description(*row))
+        return cls(connection, name, Description(*row))
 
     @classmethod
     async def create(
-        cls, source: Source, name: str, table: str, embedding: str, **arguments: Any
+        cls, connection: Connection, name: str, table: str, embedding: str, **arguments: Any
     ) -> AsyncIndex:
         """Create an index on `table`, with the arguments of the SQL function foh.create_index."""
-        await _rows(source, calls.create(name, table, embedding, arguments))
-        return await cls.open(source, name)
+        await _rows(connection, calls.create(name, table, embedding, arguments))
+        return await cls.open(connection, name)
 
     def __repr__(self) -> str:
         return f"<AsyncIndex {self.name!r} on {self.about.source}, {self.about.bits} bits>"
@@ -161,14 +160,14 @@ class AsyncIndex:
 
     async def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
-        rows = await _rows(self._source, calls.status(self.name), dict_row)
+        rows = await _rows(self._connection, calls.status(self.name), dict_row)
         if not rows:
             raise missing_index(self.name)
         return dict(rows[0])
 
     async def check(self) -> list[dict[str, Any]]:
         """Violations of what the index promises; none if all is well. Reads the whole table."""
-        return list(await _rows(self._source, calls.invoke("check", {"name": self.name}), dict_row))
+        return list(await _rows(self._connection, calls.invoke("check", {"name": self.name}), dict_row))
 
     async def refresh(self, *, embedding: str | None = None, labels: str | None = None) -> None:
         """Follow an ALTER of the table."""
@@ -177,7 +176,8 @@ class AsyncIndex:
                 "refresh", calls.given({"name": self.name, "embedding": embedding, "labels": labels})
             )
         )
-        self.about = (await type(self).open(self._source, self.name)).about
+        again = await type(self).open(self._connection, self.name)
+        self.about = again.about
 
     async def alter(self, **options: Any) -> None:
         """Change options: ``index.alter(probes=16, shortlist=50)``."""
@@ -195,7 +195,7 @@ class AsyncIndex:
         """Give roles their rights, or take them back; says what each exposes and what is still missing."""
         roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
         call = calls.invoke("grant", {"name": self.name, **roles, "revoke": revoke})
-        return list(await _rows(self._source, call, dict_row))
+        return list(await _rows(self._connection, call, dict_row))
 
     async def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
@@ -207,7 +207,7 @@ class AsyncIndex:
             call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
-                async with connection(self._source) as link, link.transaction():
+                async with _link(self._connection) as link, link.transaction():
                     rows = await _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
@@ -219,23 +219,23 @@ class AsyncIndex:
         raise AssertionError("the second attempt returns or raises")
 
     async def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
-        return await _rows(self._source, call, binary=binary)
+        return await _rows(self._connection, call, binary=binary)
 
 
 @asynccontextmanager
-async def connection(source: Source) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+async def _link(connection: Connection) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     """The connection itself, or one of the pool for as long as it is needed."""
-    if isinstance(source, psycopg.AsyncConnection):
-        yield source
+    if isinstance(connection, psycopg.AsyncConnection):
+        yield connection
     else:
-        async with source.connection() as pooled:
+        async with connection.connection() as pooled:
             yield pooled
 
 
 async def _rows(
-    source: Source, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
 ) -> list[Any]:
-    async with connection(source) as link:
+    async with _link(connection) as link:
         return await _execute(link, call, row_factory, binary=binary)
 
 

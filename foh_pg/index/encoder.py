@@ -11,8 +11,8 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError
 from foh_pg.hashing import Geometry
-from foh_pg.index.vectors import as_float32, parse_vector
 from foh_pg.postgres.code import Code
+from foh_pg.postgres.vectors import as_float32, parse_vector
 
 # Raised by the server where a code was made for another version than the present one.
 OTHER_VERSION = "FH002"

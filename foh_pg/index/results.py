@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import IndexNotFound, InputError
-from foh_pg.index.description import Description
-from foh_pg.index.match import Match
-from foh_pg.index.vectors import parse_vector
 from foh_pg.postgres.code import Code
+from foh_pg.postgres.vectors import parse_vector
+
+
+class Description(NamedTuple):
+    """What an index is made of, as its function `describe` tells."""
+
+    source: str
+    key: str
+    key_type: str
+    embedding: str
+    labels: str | None
+    dimensions: int
+    bits: int
+    distance: str
+    version: int
+    vector_schema: str
+    vector_type: int
+
+
+class Match(NamedTuple):
+    """A row that a search found.
+
+    `distance` is the number of geometry bits in which the row differs from the query; None where the row was
+    read from the table without a look at its bits. `score` is what the rows are ranked by, smaller is nearer:
+    the exact distance, or its estimate from the bits where there is no shortlist, plus what the labels add.
+    It is None among candidates that nobody ranked.
+    """
+
+    key: Any
+    distance: int | None
+    score: float | None
 
 
 def missing_index(name: str) -> IndexNotFound:

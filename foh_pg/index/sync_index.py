@@ -1,3 +1,4 @@
+# Made from async_index.py by tools/async_to_sync.py: change that file, and run the program again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -10,18 +11,17 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.index import calls, vectors
+from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.description import Description
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
-from foh_pg.index.match import Match
-from foh_pg.index.results import batches, missing_index, one_code, one_vector
+from foh_pg.index.results import Description, Match, batches, missing_index, one_code, one_vector
+from foh_pg.postgres import vectors
 from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
-    Source = psycopg.Connection[Any] | ConnectionPool[Any]
+    Connection = psycopg.Connection[Any] | ConnectionPool[Any]
 
 
 class Index:
@@ -40,26 +40,26 @@ class Index:
     ...         print(match.key, match.score)
     """
 
-    def __init__(self, source: Source, name: str, about: Description) -> None:
+    def __init__(self, connection: Connection, name: str, about: Description) -> None:
         self.name = name
         self.about = about
-        self._source = source
+        self._connection = connection
         self._functions: HashFunctions | None = None
 
     @classmethod
-    def open(cls, source: Source, name: str) -> Index:
+    def open(cls, connection: Connection, name: str) -> Index:
         """An index that exists; IndexNotFound where none does."""
         try:
-            [row] = _rows(source, calls.describe(name))
+            [row] = _rows(connection, calls.describe(name))
         except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
             raise missing_index(name) from error
-        return cls(source, name, Description(*row))
+        return cls(connection, name, Description(*row))
 
     @classmethod
-    def create(cls, source: Source, name: str, table: str, embedding: str, **arguments: Any) -> Index:
+    def create(cls, connection: Connection, name: str, table: str, embedding: str, **arguments: Any) -> Index:
         """Create an index on `table`, with the arguments of the SQL function foh.create_index."""
-        _rows(source, calls.create(name, table, embedding, arguments))
-        return cls.open(source, name)
+        _rows(connection, calls.create(name, table, embedding, arguments))
+        return cls.open(connection, name)
 
     def __repr__(self) -> str:
         return f"<Index {self.name!r} on {self.about.source}, {self.about.bits} bits>"
@@ -164,14 +164,14 @@ class Index:
 
     def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
-        rows = _rows(self._source, calls.status(self.name), dict_row)
+        rows = _rows(self._connection, calls.status(self.name), dict_row)
         if not rows:
             raise missing_index(self.name)
         return dict(rows[0])
 
     def check(self) -> list[dict[str, Any]]:
         """Violations of what the index promises; none if all is well. Reads the whole table."""
-        return list(_rows(self._source, calls.invoke("check", {"name": self.name}), dict_row))
+        return list(_rows(self._connection, calls.invoke("check", {"name": self.name}), dict_row))
 
     def refresh(self, *, embedding: str | None = None, labels: str | None = None) -> None:
         """Follow an ALTER of the table."""
@@ -180,7 +180,8 @@ class Index:
                 "refresh", calls.given({"name": self.name, "embedding": embedding, "labels": labels})
             )
         )
-        self.about = type(self).open(self._source, self.name).about
+        again = type(self).open(self._connection, self.name)
+        self.about = again.about
 
     def alter(self, **options: Any) -> None:
         """Change options: ``index.alter(probes=16, shortlist=50)``."""
@@ -198,7 +199,7 @@ class Index:
         """Give roles their rights, or take them back; says what each exposes and what is still missing."""
         roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
         call = calls.invoke("grant", {"name": self.name, **roles, "revoke": revoke})
-        return list(_rows(self._source, call, dict_row))
+        return list(_rows(self._connection, call, dict_row))
 
     def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
@@ -210,7 +211,7 @@ class Index:
             call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
-                with connection(self._source) as link, link.transaction():
+                with _link(self._connection) as link, link.transaction():
                     rows = _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
@@ -222,21 +223,23 @@ class Index:
         raise AssertionError("the second attempt returns or raises")
 
     def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
-        return _rows(self._source, call, binary=binary)
+        return _rows(self._connection, call, binary=binary)
 
 
 @contextmanager
-def connection(source: Source) -> Iterator[psycopg.Connection[Any]]:
+def _link(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
     """The connection itself, or one of the pool for as long as it is needed."""
-    if isinstance(source, psycopg.Connection):
-        yield source
+    if isinstance(connection, psycopg.Connection):
+        yield connection
     else:
-        with source.connection() as pooled:
+        with connection.connection() as pooled:
             yield pooled
 
 
-def _rows(source: Source, call: Call, row_factory: Any = tuple_row, *, binary: bool = False) -> list[Any]:
-    with connection(source) as link:
+def _rows(
+    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+) -> list[Any]:
+    with _link(connection) as link:
         return _execute(link, call, row_factory, binary=binary)
 
 

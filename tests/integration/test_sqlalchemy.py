@@ -348,7 +348,7 @@ class TestDeclaration:
             foh_search("products", vector(1))
 
     def test_a_wrong_query(self, session: Session) -> None:
-        for wrong, message in (([[1.0]], "shape"), ("abc", "list of numbers")):
+        for wrong, message in (([[1.0]], "must be a vector"), ("abc", "not a vector")):
             with pytest.raises(sa.exc.StatementError, match=message):
                 session.execute(select_nearest(Product, wrong))
             session.rollback()
@@ -432,7 +432,8 @@ def test_async(shop: Database, driver: str) -> None:
 
 
 def test_an_engine_older_than_our_module_sends_text(session: Session, engine: sa.Engine) -> None:
-    from foh_pg.sqlalchemy.types import PackedVector, QueryVector
+    from foh_pg.postgres.vectors import PackedVector
+    from foh_pg.sqlalchemy.types import QueryVector
 
     class Stranger:
         _psycopg_adapters_map = None

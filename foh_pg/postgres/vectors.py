@@ -1,4 +1,8 @@
-"""Query vectors as parameters, in pgvector's binary format and without asking the server for its type."""
+"""Query vectors as parameters, as pgvector reads them: in binary, or as text for drivers that send text.
+
+The one codec of the client, of SQLAlchemy and of LangChain. pgvector's own needs the oid of its type, which
+would cost a question to the server.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,23 @@ from psycopg.types.string import ByteaBinaryLoader
 from foh_pg.errors import InputError
 
 
-class QueryVector:
+class PackedVector:
     """One vector; `values` is a row of float32."""
 
     __slots__ = ("values",)
 
-    def __init__(self, query: npt.ArrayLike) -> None:
-        self.values = as_float32(query, 1)
+    def __init__(self, query: Any) -> None:
+        self.values = as_float32(query.to_numpy() if hasattr(query, "to_numpy") else query, 1)
+
+    def binary(self) -> bytes:
+        return len(self.values).to_bytes(2, "big") + bytes(2) + self.values.astype(">f4").tobytes()
+
+    def text(self) -> str:
+        # repr of a Python float: shortest digits that give the same real.
+        return "[" + ",".join(map(str, self.values.tolist())) + "]"
 
 
-class QueryVectors:
+class PackedVectors:
     """An array of vectors; `element` is the type's oid, which a binary array must name."""
 
     __slots__ = ("element", "values")
@@ -46,21 +57,27 @@ def as_float32(values: npt.ArrayLike, dimensions: int) -> npt.NDArray[np.float32
     return array
 
 
-class QueryVectorDumper(Dumper):
+class PackedVectorDumper(Dumper):
     """Type 0: the server takes it from the function that is called, in whatever schema pgvector is."""
 
+    oid = 0
+
+    def dump(self, obj: PackedVector) -> Buffer | None:
+        return obj.text().encode()
+
+
+class PackedVectorBinaryDumper(PackedVectorDumper):
+    format = Format.BINARY
+
+    def dump(self, obj: PackedVector) -> Buffer | None:
+        return obj.binary()
+
+
+class PackedVectorsDumper(Dumper):
     format = Format.BINARY
     oid = 0
 
-    def dump(self, obj: QueryVector) -> Buffer | None:
-        return len(obj.values).to_bytes(2, "big") + bytes(2) + obj.values.astype(">f4").tobytes()
-
-
-class QueryVectorsDumper(Dumper):
-    format = Format.BINARY
-    oid = 0
-
-    def dump(self, obj: QueryVectors) -> Buffer | None:
+    def dump(self, obj: PackedVectors) -> Buffer | None:
         count, width = obj.values.shape
         rows = np.zeros(
             count, dtype=[("length", ">i4"), ("width", ">i2"), ("unused", ">i2"), ("values", ">f4", (width,))]
@@ -78,8 +95,8 @@ def parse_vector(data: bytes) -> npt.NDArray[np.float32]:
 
 def register(cursor: Any) -> None:
     """Let a cursor send query vectors; the connection it belongs to stays as it is."""
-    cursor.adapters.register_dumper(QueryVector, QueryVectorDumper)
-    cursor.adapters.register_dumper(QueryVectors, QueryVectorsDumper)
+    cursor.adapters.register_dumper(PackedVector, PackedVectorBinaryDumper)
+    cursor.adapters.register_dumper(PackedVectors, PackedVectorsDumper)
     # A connection may read vectors by pgvector's own loader; here they stay bytes.
     vector = cursor.adapters.types.get("vector")
     if vector is not None:
