@@ -1,13 +1,14 @@
-"""Geometry bits: a code that keeps the direction of an embedding, by pgvector's `binary_quantize` alone.
+"""The one encoder: learned codes and geometry bits of rows and queries, for learners, updater and client.
 
-A bit is 1 where a number of the embedding lies above its threshold. With few dimensions each number has
-several thresholds (copies), with many several numbers share one bit (they are folded). The thresholds stay
-while the centers stay, so these bits never change unless the row does.
+A learned code has a bit for each hyperplane. Geometry bits keep the direction of an embedding, by pgvector's
+`binary_quantize` alone: a bit is 1 where a number of the embedding lies above its threshold. With few
+dimensions each number has several thresholds (copies), with many several numbers share one bit (they are
+folded). The thresholds stay while the centers stay, so these bits never change unless the row does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,43 @@ from foh_pg.errors import InputError
 
 Vectors = npt.NDArray[np.float32]
 
+# Rows that are encoded at a time, so that scores of a large table never exist at once.
 CHUNK_ROWS = 8192
+
+# Adds what the labels of some rows (a slice of all) add to the scores of these rows, in place.
+Lean = Callable[[slice, npt.NDArray[Any]], None]
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Pieces of as many rows as are encoded at a time."""
+    return (slice(start, start + CHUNK_ROWS) for start in range(0, rows, CHUNK_ROWS))
+
+
+def encode(
+    rows: npt.NDArray[Any], weights: npt.NDArray[Any], bias: npt.NDArray[Any], lean: Lean | None = None
+) -> CodeArray:
+    """Packed codes: bit j of a row x is 1 where ``x @ weights[:, j] - bias[j] + what the labels add >= 0``.
+
+    Examples
+    --------
+    >>> rows = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    >>> encode(rows, np.eye(2, dtype=np.float32), np.array([0.5, 0])) >> 6
+    array([[3],
+           [1]], dtype=uint8)
+    """
+    packed = np.empty((len(rows), width(weights.shape[1])), dtype=np.uint8)
+    for chunk in chunks(len(rows)):
+        scores = rows[chunk] @ weights - bias
+        if lean is not None:
+            lean(chunk, scores)
+        packed[chunk] = pack(scores >= 0)
+    return packed
+
+
+def lengths(rows: Vectors, mean: Vectors) -> Vectors:
+    """The distances of rows from the mean, in single precision as the database has them."""
+    centered = rows - mean
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", centered, centered)))
 
 
 @dataclass(frozen=True)
@@ -98,9 +135,9 @@ class Geometry:
         """Packed geometry bits of rows."""
         given = np.asarray(rows, dtype=np.float32)
         packed = np.empty((len(given), width(self.bits)), dtype=np.uint8)
-        for start in range(0, len(given), CHUNK_ROWS):
-            chunk = given[start : start + CHUNK_ROWS]
-            packed[start : start + CHUNK_ROWS] = pack(self._bits(_unit(chunk) if self.unit else chunk))
+        for chunk in chunks(len(given)):
+            part = given[chunk]
+            packed[chunk] = pack(self._bits(_unit(part) if self.unit else part))
         return packed
 
     def _bits(self, rows: Vectors) -> npt.NDArray[np.bool_]:

@@ -42,5 +42,20 @@ class Ragged(NamedTuple):
         lengths = self.lengths
         return Ragged(self.values[np.repeat(rows, lengths)], np.concatenate([[0], np.cumsum(lengths[rows])]))
 
+    def take(self, rows: np.ndarray[Any, Any]) -> Ragged:
+        """The arrays at the given positions."""
+        lengths = self.lengths[rows]
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(bounds[-1]) + np.repeat(self.bounds[rows] - bounds[:-1], lengths)
+        return Ragged(self.values[at], bounds)
+
+    @staticmethod
+    def join(parts: Sequence[Ragged]) -> Ragged:
+        """The arrays of all parts, of which there is at least one."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        # An empty part says nothing of the type of the values.
+        values = [part.values for part in parts if len(part.values)] or [parts[0].values]
+        return Ragged(np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]))
+
     def each(self) -> Iterator[np.ndarray[Any, Any]]:
         return (self.row(i) for i in range(self.rows))

@@ -1,4 +1,4 @@
-"""A report for people and for programs: on the terminal, as JSON, as one HTML page, as Markdown."""
+"""A report for people and for programs: on the terminal, as JSON, as one HTML page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from foh_pg.bench import plots, summary
-from foh_pg.bench.search import curves as search_plots
-from foh_pg.bench.search import search_tables as search_tables
+from foh_pg.bench.search import curves, search_tables
 from foh_pg.bench.summary import Report, Table
 
 _STYLE = """
@@ -40,7 +39,7 @@ def tables(report: Report) -> list[Table]:
 
 def figures(report: Report) -> list[tuple[str, str]]:
     """Titles and SVG of all figures of a report."""
-    return search_plots.figures(report) if report.benchmark == "search" else plots.figures(report)
+    return curves.figures(report) if report.benchmark == "search" else plots.figures(report)
 
 
 def print_tables(report: Report, console: Console) -> None:
@@ -115,20 +114,3 @@ def _html(table: Table) -> str:
         lines.append(f"<tr>{''.join(cells)}</tr>")
     body = "".join(lines)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def markdown(table: Table) -> str:
-    """Give a table for a document.
-
-    Examples
-    --------
-    >>> print(markdown(Table("t", "", ["method", "mAP"], [["foh", ".5"]], frozenset({(0, 1)}))))
-    | method | mAP |
-    |---|---:|
-    | foh | **.5** |
-    """
-    lines = [f"| {' | '.join(table.columns)} |", f"|---|{'---:|' * (len(table.columns) - 1)}"]
-    for r, row in enumerate(table.rows):
-        cells = (f"**{cell}**" if (r, c) in table.best else cell for c, cell in enumerate(row))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)

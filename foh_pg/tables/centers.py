@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.arrays.codes import width
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.errors import StateError
-from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array, Ragged
+from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model, Vectors
@@ -37,7 +39,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Centers:
+class Centers(SideBySide):
     """All arrays but `areas` have a row per center, in the order of their ids.
 
     Attributes
@@ -68,19 +70,7 @@ class Centers:
     sample_codes: npt.NDArray[np.uint8]
     sampled: IntArray
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, chosen: npt.NDArray[Any]) -> Centers:
-        return Centers(self.areas, *(array[chosen] for array in self._columns()))
-
-    def append(self, other: Centers) -> Centers:
-        """These and others, whose areas are the same."""
-        pairs = zip(self._columns(), other._columns(), strict=True)
-        return Centers(self.areas, *(np.concatenate(pair) for pair in pairs))
-
-    def _columns(self) -> list[npt.NDArray[Any]]:
-        return [getattr(self, part.name) for part in fields(self)[1:]]
+    shared = frozenset({"areas"})
 
     def find(self, ids: npt.NDArray[Any]) -> IntArray:
         """Positions of centers by id, -1 where there is none."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.postgres.binary_copy import INT4, Array, Ragged
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
+from foh_pg.postgres.binary_copy import INT4, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
@@ -41,15 +43,12 @@ GROUP BY e.key
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(SideBySide):
     """Keys and the lists they are in: a home, and further ones where a row has several."""
 
     keys: KeyArray
     homes: npt.NDArray[np.int64]
     others: Ragged
-
-    def __len__(self) -> int:
-        return len(self.keys)
 
     def lists(self) -> npt.NDArray[np.int64]:
         """Every list that any of the keys is in."""
@@ -61,18 +60,6 @@ def items_of(keys: KeyArray, centers: npt.NDArray[np.int64]) -> Items:
     count, homes = centers.shape
     bounds = np.arange(count + 1, dtype=np.int64) * (homes - 1)
     return Items(keys, centers[:, 0], Ragged(centers[:, 1:].reshape(-1), bounds))
-
-
-def join_items(first: Items, second: Items) -> Items:
-    others = np.concatenate([first.others.lengths, second.others.lengths])
-    return Items(
-        np.concatenate([first.keys, second.keys]),
-        np.concatenate([first.homes, second.homes]),
-        Ragged(
-            np.concatenate([first.others.values, second.others.values]),
-            np.concatenate([[0], np.cumsum(others)]),
-        ),
-    )
 
 
 def moved_items(items: Items, keys: KeyArray, old: IntArray, new: IntArray) -> Items:
@@ -96,16 +83,13 @@ def read_items(session: Session, index: IndexRow, keys: KeyArray) -> Items:
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
         parts += session.copy_out(READ, [index.keys.column, INT4, Array(INT4)], {"keys": listed})
+    found = [Items(index.keys.read(key), home, others) for key, home, others in parts]
+    return no_items(index).joined(found)
+
+
+def no_items(index: IndexRow) -> Items:
     none = np.zeros(0, dtype=np.int64)
-    lengths = np.concatenate([none, *(part[2].lengths for part in parts)])
-    return Items(
-        np.concatenate([index.keys.empty(), *(index.keys.read(part[0]) for part in parts)]),
-        np.concatenate([none, *(part[1] for part in parts)]),
-        Ragged(
-            np.concatenate([none, *(part[2].values for part in parts)]),
-            np.concatenate([[0], np.cumsum(lengths)]),
-        ),
-    )
+    return Items(index.keys.empty(), none, Ragged(none, np.zeros(1, dtype=np.int64)))
 
 
 def write_items(session: Session, index: IndexRow, gone: KeyArray, put: Items) -> None:

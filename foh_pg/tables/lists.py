@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
-from foh_pg.postgres.binary_copy import INT4, Array, Ragged
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
+from foh_pg.postgres.binary_copy import INT4, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
@@ -55,7 +57,7 @@ WHERE l.center = d.center AND l.part = d.part
 
 
 @dataclass(frozen=True)
-class Entries:
+class Entries(SideBySide):
     """Entries of lists, each with the center and the part it stands in."""
 
     centers: IntArray
@@ -63,12 +65,6 @@ class Entries:
     keys: KeyArray
     geometry: CodeArray
     marks: CodeArray
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def take(self, chosen: npt.NDArray[Any]) -> Entries:
-        return Entries(*(getattr(self, part.name)[chosen] for part in fields(self)))
 
     def moved(self, centers: IntArray, parts: IntArray | None = None) -> Entries:
         """The same rows in other lists."""
@@ -113,10 +109,7 @@ class ListChange:
 
 
 def join_entries(index: IndexRow, parts: list[Entries]) -> Entries:
-    whole = [no_entries(index), *parts]
-    return Entries(
-        *(np.concatenate([getattr(part, column.name) for part in whole]) for column in fields(Entries))
-    )
+    return no_entries(index).joined(parts)
 
 
 def no_entries(index: IndexRow) -> Entries:

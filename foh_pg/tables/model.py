@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.arrays.codes import CodeArray, pack, width
+from foh_pg import hashing
+from foh_pg.arrays.codes import CodeArray, pack
 from foh_pg.hashing import Geometry, Vectors
 from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
 from foh_pg.tables.ranking import Ranking
 
-__all__ = ["CHUNK_ROWS", "Model", "Vectors", "label_lists", "typical_distance"]
-
-CHUNK_ROWS = 8192
+__all__ = ["Model", "Vectors", "label_lists", "typical_distance"]
 
 
 @dataclass(frozen=True)
@@ -108,27 +107,20 @@ class Model:
         weights = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
         return cls(weights, weights.astype(np.float64) @ mean, mean.astype(np.float32), scale)
 
-    def with_label_weight(self, label_weight: float) -> Model:
-        return replace(self, label_weight=label_weight)
-
     # -- encoding ------------------------------------------------------------------------------------------
 
     def encode(self, rows: Vectors, labels: Ragged | None = None) -> CodeArray:
         """Packed codes of rows; with their labels for rows that are stored, without for queries."""
-        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
-        anchors = None if labels is None else self._anchors(labels)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            chunk = rows[start : start + CHUNK_ROWS]
-            scores = chunk @ self.weights.T - self.bias.astype(np.float32)
-            if anchors is not None:
-                part = anchors[start : start + CHUNK_ROWS]
-                leaning = np.flatnonzero(np.diff(part.indptr))
-                centered = chunk[leaning] - self.mean
-                lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
-                added = part[leaning] @ self.label_projection
-                scores[leaning] += np.float32(self.label_weight) * lengths[:, None] * added
-            packed[start : start + CHUNK_ROWS] = pack(scores >= 0)
-        return packed
+        anchors: Any = None if labels is None else self._anchors(labels)
+
+        def lean(chunk: slice, scores: Vectors) -> None:
+            part = anchors[chunk]
+            leaning = np.flatnonzero(np.diff(part.indptr))
+            away = hashing.lengths(rows[chunk][leaning], self.mean)[:, None]
+            scores[leaning] += np.float32(self.label_weight) * away * (part[leaning] @ self.label_projection)
+
+        bias = self.bias.astype(np.float32)
+        return hashing.encode(rows, self.weights.T, bias, None if anchors is None else lean)
 
     def encode_centers(self, centers: Vectors) -> CodeArray:
         """Packed codes of centers, as a row of their direction and of typical length would have them."""
@@ -158,14 +150,10 @@ class Model:
     def inputs(self, rows: Vectors) -> Vectors:
         """What the linear model of labels looks at: the projections over the distance from the mean."""
         found = np.empty((len(rows), self.bits), dtype=np.float32)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            chunk = rows[start : start + CHUNK_ROWS]
-            centered = chunk - self.mean
-            lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))[:, None]
-            scores = chunk @ self.weights.T - self.bias.astype(np.float32)
-            found[start : start + CHUNK_ROWS] = np.divide(
-                scores, lengths, out=np.zeros_like(scores), where=lengths > 0
-            )
+        for chunk in hashing.chunks(len(rows)):
+            away = hashing.lengths(rows[chunk], self.mean)[:, None]
+            scores = rows[chunk] @ self.weights.T - self.bias.astype(np.float32)
+            found[chunk] = np.divide(scores, away, out=np.zeros_like(scores), where=away > 0)
         return found
 
     def with_label_bits(self, rows: Vectors, labels: Ragged, before: Model | None = None) -> Model:
@@ -254,8 +242,7 @@ def typical_distance(rows: Vectors, mean: npt.NDArray[Any]) -> float:
     """The mean distance of rows from the mean; 1 where all are equal."""
     if len(rows) == 0:
         return 1.0
-    centered = rows - mean.astype(np.float32)
-    distance = float(np.sqrt(np.einsum("ij,ij->i", centered, centered)).mean())
+    distance = float(hashing.lengths(rows, mean.astype(np.float32)).mean())
     return distance if np.isfinite(distance) and distance > 0 else 1.0
 
 

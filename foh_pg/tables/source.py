@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.hashing import Vectors
-from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Ragged, Vector
+from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
@@ -31,38 +33,12 @@ PAGE = "SELECT {columns} FROM {{rows}}(after => %(after)s::{{key_type}}, wanted 
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(SideBySide):
     """Rows with a usable embedding; `labels` is empty for each row where the index has none."""
 
     keys: KeyArray
     vectors: Vectors
     labels: Ragged
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def take(self, chosen: npt.NDArray[Any]) -> Rows:
-        """Some of the rows, by position or by a mask."""
-        if chosen.dtype == bool:
-            if chosen.all():
-                return self
-            chosen = np.flatnonzero(chosen)
-        return Rows(self.keys[chosen], self.vectors[chosen], take_ragged(self.labels, chosen))
-
-
-def take_ragged(ragged: Ragged, rows: npt.NDArray[Any]) -> Ragged:
-    """The arrays at the given positions."""
-    lengths = ragged.lengths[rows]
-    bounds = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(bounds[-1]) + np.repeat(ragged.bounds[rows] - bounds[:-1], lengths)
-    return Ragged(ragged.values[at], bounds)
-
-
-def join_ragged(parts: list[Ragged]) -> Ragged:
-    lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(part.lengths for part in parts)])
-    values = [part.values for part in parts if len(part.values)]
-    joined = np.concatenate(values) if values else np.empty(0, dtype=object)
-    return Ragged(joined, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def no_rows(index: IndexRow) -> Rows:
@@ -74,14 +50,7 @@ def no_rows(index: IndexRow) -> Rows:
 
 
 def join_rows(index: IndexRow, parts: list[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    none = no_rows(index)
-    return Rows(
-        np.concatenate([none.keys, *(part.keys for part in parts)]),
-        np.concatenate([none.vectors, *(part.vectors for part in parts)]),
-        join_ragged([part.labels for part in parts]),
-    )
+    return parts[0].joined(parts[1:]) if parts else no_rows(index)
 
 
 def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:

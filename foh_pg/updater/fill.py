@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -150,7 +149,7 @@ def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
         if session.execute(RESERVE, values) != 1:
             raise FenceError(f"index {index.name!r} was changed by another updater: run the command again")
         session.execute(ORPHANS)
-        save_plan(session, index, plan)
+        save_plan(session, plan)
         delete_arrays(session, "position", PRESENT)
 
 
@@ -256,7 +255,7 @@ def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: P
 # -- what an interrupted filling goes on with ----------------------------------------------------------------
 
 
-def save_plan(session: Session, index: IndexRow, plan: Plan) -> None:
+def save_plan(session: Session, plan: Plan) -> None:
     arrays: Arrays = {
         "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
         "consumed": plan.consumed,
@@ -315,7 +314,7 @@ def save_position(session: Session, index: IndexRow, position: Position) -> None
         "after": np.array(json.dumps([position.after is None, after, position.done])),
         "lengths": position.lengths,
         "parts": position.parts,
-        **_packed_keys(index, position.sample_keys[_within(position.sampled)]),
+        **index.keys.pack("sample_keys", position.sample_keys[_within(position.sampled)]),
         "sample_codes": position.sample_codes,
         "sampled": position.sampled,
     }
@@ -328,7 +327,10 @@ def load_position(session: Session, index: IndexRow) -> Position | None:
         return None
     none, after, done = json.loads(str(arrays["after"]))
     sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
-    sample_keys[_within(arrays["sampled"])] = _unpacked_keys(index, arrays)
+    if "sample_ends" in arrays:
+        # Saved by version 0.1.0.
+        arrays["sample_keys_lengths"] = np.diff(arrays["sample_ends"])
+    sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
     return Position(
         None if none else (int(after) if index.keys.dtype == np.int64 else after),
         done,
@@ -343,25 +345,6 @@ def load_position(session: Session, index: IndexRow) -> Position | None:
 def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Which places of samples are filled."""
     return np.arange(SAMPLE) < sampled[:, None]
-
-
-def _packed_keys(index: IndexRow, keys: npt.NDArray[Any]) -> Arrays:
-    """Keys as arrays that are saved without pickle; texts end to end, for one may be long and most short."""
-    if keys.dtype != object:
-        return {"sample_keys": keys}
-    texts = [str(key).encode() for key in keys.tolist()]
-    ends = np.cumsum([0, *map(len, texts)])
-    return {"sample_keys": np.frombuffer(b"".join(texts), dtype=np.uint8), "sample_ends": ends}
-
-
-def _unpacked_keys(index: IndexRow, arrays: Arrays) -> npt.NDArray[Any]:
-    """The inverse of `_packed_keys`."""
-    if "sample_ends" not in arrays:
-        return np.asarray(arrays["sample_keys"], dtype=index.keys.dtype)
-    whole, ends = arrays["sample_keys"].tobytes(), arrays["sample_ends"].tolist()
-    keys = np.empty(len(ends) - 1, dtype=object)
-    keys[:] = [whole[low:high].decode() for low, high in pairwise(ends)]
-    return keys
 
 
 def discard_plan(session: Session) -> None:

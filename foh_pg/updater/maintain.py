@@ -89,8 +89,7 @@ def split(session: Session, index: IndexRow, centers: Centers, changed: KeyArray
         if room < 1:
             break
     after = centers.with_(tried=tried, rows=rows)
-    for new in added:
-        after = after.append(new)
+    after = after.joined(added)
     columns = [np.concatenate(column) for column in zip(*moved, strict=True)]
     return Splits(_with_areas(index, rng, after), np.array(lists, dtype=np.int64), *columns)
 

@@ -13,7 +13,6 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import (
     Items,
     items_of,
-    join_items,
     moved_items,
     read_items,
     write_items,
@@ -141,7 +140,7 @@ def merge(work: Merging) -> Merged:
     with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
         encoded = encode_again(work.session, run, work.index, model, work.centers, alone)
         renewed = np.union1d(splits.lists, np.union1d(np.intersect1d(opened, touched), encoded.incomplete))
-        loaded = _load(work, splits, np.unique(homes), renewed)
+        loaded = _load(work, np.unique(homes), renewed)
     with run.phase("place"):
         return _changes(work, splits, joining, homes, encoded, loaded)
 
@@ -175,7 +174,7 @@ def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     return Entries(homes.reshape(-1), parts, rows.keys[each], geometry[each], marks[each]), homes
 
 
-def _load(work: Merging, splits: Splits, joined: IntArray, renewed: IntArray) -> Loaded:
+def _load(work: Merging, joined: IntArray, renewed: IntArray) -> Loaded:
     session, index = work.session, work.index
     whole = np.union1d(work.batch.items.lists(), renewed)
     tails = np.setdiff1d(joined, whole)
@@ -201,7 +200,7 @@ def _changes(
     leaving |= moves
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
-    put = join_items(items_of(batch.rows.keys, homes), _moved_items(work, splits))
+    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, splits)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
     in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))

@@ -17,7 +17,7 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model, label_lists, typical_distance
 from foh_pg.tables.model_state import Arrays
-from foh_pg.tables.source import Rows, take_ragged
+from foh_pg.tables.source import Rows
 
 # With fewer held-out rows than this a comparison says nothing.
 LEAST_HELD_OUT = 40
@@ -137,7 +137,7 @@ class Examination:
         cut = len(self.rows) // 4
         queries = model.encode(self.rows.vectors[:cut])
         base = np.arange(cut, len(self.rows))
-        stored = model.encode(self.rows.vectors[cut:], take_ragged(self.rows.labels, base))
+        stored = model.encode(self.rows.vectors[cut:], self.rows.labels.take(base))
         hot = self.sets.multi_hot(int(self.sets.ids.max()) + 1)
         return mean_average_precision(queries, stored, hot[:cut], hot[cut:])
 

@@ -16,6 +16,7 @@ from foh_pg.errors import BusyError, FenceError, SessionError
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
+from foh_pg.tables.session import open_session
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import SETTINGS, Database, install_pgvector
 from tests.recorded_state import recorded_state
@@ -113,7 +114,7 @@ def test_the_fence_stands_without_the_lock(
 
 
 def test_connection_moved_by_a_proxy(prepared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    with updater.session.open_session(prepared) as session:
+    with open_session(prepared) as session:
         session.pid += 1
         with pytest.raises(SessionError, match="pools transactions"), session.snapshot():
             pass
