@@ -21,22 +21,7 @@ BEGIN
     END IF;
     FOR o IN
         SELECT e.key, e.value, jsonb_typeof(e.value) AS type, r.whole, r.low, r.high, r.nullable, r.words
-        FROM jsonb_each(given) e
-        JOIN (VALUES
-            ('centers', true, 1, 1e6, true, NULL::text[]), ('homes', true, 0, 16, false, NULL),
-            ('neighbors', true, 0, 1e6, false, NULL), ('probes', true, 1, 1e6, true, NULL),
-            ('shortlist', true, 0, 1e5, true, NULL), ('dial', false, 0, 1, false, NULL),
-            ('weight_code', false, 0, 1e3, true, NULL), ('weight_linear', false, 0, 1e3, true, NULL),
-            ('weight_votes', false, 0, 1e3, true, NULL), ('geometry', true, 0, 16000, true, NULL),
-            ('label_weight', false, 0, 1e6, false, NULL), ('max_stale', false, 0, 1, false, NULL),
-            ('forget', false, 0.01, 1, false, NULL), ('memory', true, 1, 1e8, false, NULL),
-            ('max_labels', true, 0, 1e5, false, NULL), ('learn_rows', true, 1, 1e7, false, NULL),
-            ('held_out', false, 0, 0.5, false, NULL), ('margin', false, 0, 1, true, NULL),
-            ('keep_versions', true, 1, 100, false, NULL), ('budget', true, 1, 1e12, true, NULL),
-            ('exact_rows', true, 0, 1e9, false, NULL), ('seed', true, 0, 4294967295, false, NULL),
-            ('similarity', NULL, NULL, NULL, false, ARRAY['auto', 'equal', 'graded', 'shared']),
-            ('triggers', NULL, NULL, NULL, false, ARRAY['auto', 'statement', 'row', 'always'])
-        ) AS r (name, whole, low, high, nullable, words) ON r.name = e.key
+        FROM jsonb_each(given) e JOIN foh._options() r ON r.name = e.key
     LOOP
         problem := CASE
             WHEN o.type = 'null' THEN CASE WHEN NOT o.nullable THEN 'a value' END
