@@ -28,9 +28,12 @@ def migrate(
                 abort=True,
                 err=True,
             )
+        renewed = to == migrations.head() and migrations.code_is_outdated(connection)
         start, end = migrations.migrate(connection, to)
     if json:
         print_json({"start": start, "end": end})
+    elif start == end and renewed:
+        say(f"schema foh is at revision {end}, its functions were brought up to date")
     elif start == end:
         say(f"schema foh is at revision {end}, nothing to do")
     else:

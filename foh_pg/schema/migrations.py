@@ -6,8 +6,9 @@ caller has a psycopg or a SQLAlchemy connection. Alembic's global proxies (`alem
 are never installed: the caller may be in the middle of an Alembic migration of its own.
 
 A revision is about tables: its SQL is in `migrations/sql/` and stays as it was released. Functions, views and
-what is rendered for each index belong to no revision: whenever the head is reached, all of them are made from
-the present files of `sql/`, and the first thing on the way down is to drop them, with the indexes.
+what is rendered for each index belong to no revision: whenever the head is reached, or is there already with
+the code of another version (foh.code keeps its digest), all of them are made from the present files of
+`sql/`. The first thing on the way down is to drop them, with the indexes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ from foh_pg.schema import files, script
 # Raised by sql/install/*.sql where the database does not fit; not one of PostgreSQL's own codes.
 SCHEMA_ERROR = "FH001"
 
+# Null, and so not readable, where the table is missing.
+READABLE = (
+    "SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass('foh.code')::pg_catalog.oid, 'SELECT')"
+)
+
 BASE = "base"
 HEAD = "head"
 
@@ -55,7 +61,10 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
         session.run(files.sql("install/lock.sql"))
         with _trusted(session) as installed:
             start = _present_revision(session) if installed else BASE
-            for statement in _statements(start, end):
+            statements = _statements(start, end)
+            if start == end == head() and _code_is_outdated(session):
+                statements = _code_statements()
+            for statement in statements:
                 session.run(statement)
     return Migrated(start, end)
 
@@ -92,6 +101,13 @@ def refuse_foreign(connection: psycopg.Connection[Any] | sa.Connection) -> None:
     session = _session(connection)
     with _readable_errors(), session.transaction(), _trusted(session):
         pass
+
+
+def code_is_outdated(connection: psycopg.Connection[Any] | sa.Connection) -> bool:
+    """Whether this database is at our revision with functions of another version of the package."""
+    session = _session(connection)
+    with _readable_errors(), session.transaction(), _trusted(session) as installed:
+        return installed and _present_revision(session) == head() and _code_is_outdated(session)
 
 
 def head() -> str:
@@ -225,9 +241,21 @@ def _present_revision(session: _Session) -> str:
     return str(found[0])
 
 
+def _code_is_outdated(session: _Session) -> bool:
+    [readable] = session.column(READABLE)
+    # Who may not read the table could not renew the functions either.
+    return bool(readable) and session.column("SELECT digest FROM foh.code") != [script.code_digest()]
+
+
 @cache
 def _scripts() -> ScriptDirectory:
     return ScriptDirectory(str(files.folder("migrations")))
+
+
+def _code_statements() -> list[str]:
+    """The step that can be repeated, where no revision has to be gone through."""
+    owner, leave = files.sql("install/become_owner.sql"), files.sql("install/leave.sql")
+    return [files.sql("install/check_pgvector.sql"), owner, *script.code(), leave]
 
 
 def _statements(start: str, end: str) -> list[str]:

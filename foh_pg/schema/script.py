@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import PurePosixPath
 
 from alembic.operations import Operations
 from sqlalchemy import TextClause, text
 
+from foh_pg import __version__
 from foh_pg.schema import files
 
 # The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
@@ -27,6 +29,9 @@ TEMPLATE = """\
 INSERT INTO foh.template (name, body) VALUES ('{name}', {quote}
 {body}
 {quote}) ON CONFLICT (name) DO UPDATE SET body = excluded.body"""
+
+
+RECORD = "INSERT INTO foh.code (digest, version) VALUES ('{digest}', '{version}')"
 
 
 def statement(name: str, body: str) -> str:
@@ -63,6 +68,16 @@ def apply(op: Operations, *names: str) -> None:
 
 def code() -> list[str]:
     """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
+    made = [*_code(), "DELETE FROM foh.code", RECORD.format(digest=code_digest(), version=__version__)]
+    return [f"{text};" for text in made]
+
+
+def code_digest() -> str:
+    """What tells these statements from those of another version; foh.code keeps it."""
+    return hashlib.sha256("\0".join(_code()).encode()).hexdigest()
+
+
+def _code() -> list[str]:
     pieces = files.sql_files("index")
     whole = [
         *files.sql_files("internal", "functions", "views"),
@@ -71,10 +86,9 @@ def code() -> list[str]:
         "install/grants.sql",
         "install/indexes.sql",
     ]
-    statements = [
+    return [
         files.sql("install/remember_functions.sql").strip(),
         "DELETE FROM foh.template",
         *(template(PurePosixPath(name).stem, files.sql(name)) for name in pieces),
         *(statement(f"sql/{name}", files.sql(name)) for name in whole),
     ]
-    return [f"{text};" for text in statements]
