@@ -35,7 +35,7 @@ BEGIN
     ELSIF cardinality(key_columns) > 1 THEN
         refusal := 'has a primary key of several columns: an index needs a key of one column';
     ELSIF NOT immediate THEN
-        -- Two transactions could hold one key at once, and the later entry of the stream need not be that of the later row.
+        -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
         refusal := 'has a primary key that is DEFERRABLE: an index needs one that is checked at once';
     END IF;
     IF refusal IS NOT NULL THEN

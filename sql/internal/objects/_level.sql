@@ -1,4 +1,4 @@
--- An expression for the highest level, of those above low and up to high, whose bits (level_1 to level_8) the marks of e have any of.
+-- An SQL expression for the highest level, above low and up to high, of which the marks of e have a bit (level_1 to level_8).
 CREATE OR REPLACE FUNCTION foh._level(low int, high int) RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
