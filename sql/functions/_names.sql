@@ -121,9 +121,8 @@ BEGIN
         'mark_bits', mark_bits,
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- The chance of a row: the highest of eight levels that one of its bits reaches, found by halves; one without labels has that of the voters.
-        'chance', CASE WHEN signature_bits = 0 THEN 'NULL::float8' ELSE
-            format('CASE WHEN bit_count(e.marks & B''%s%s'') = 0 THEN unknown ELSE %s END', repeat('1', 64), repeat('0', i.bits), foh._level(0, 8)) END,
+        -- Chances take part as -ln(1 - chance), in up to fifteen of these steps.
+        'chance_step', '0.25::float8',
         -- What a differing bit counts beside an exact distance.
         'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
         'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),
