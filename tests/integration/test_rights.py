@@ -234,6 +234,7 @@ class TestUpdaters:
             "grant('items', reader => 'app_reader')",
             "create_index('more', 'public.item', 'embedding')",
             "_drop_objects(1)",
+            "_lock_own(1, 'foh.items_list'::regclass, true)",
             "_functions_as_owner(1)",
             "_replace_index(NULL)",
             "_grant_as_owner(1, 'app_writer', 'reader', false)",
@@ -312,6 +313,7 @@ class TestOwners:
         # The inner steps, which run as foh's owner, believe no argument.
         for call in (
             f"_drop_objects({number})",
+            f"_lock_own({number}, 'foh.items_list'::regclass, true)",
             f"_functions_as_owner({number})",
             f"_grant_as_owner({number}, current_user, 'reader', false)",
         ):

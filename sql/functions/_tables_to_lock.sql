@@ -1,0 +1,13 @@
+-- The application's tables of an index that are still there, each with its partitions, parents first.
+CREATE OR REPLACE FUNCTION foh._tables_to_lock(i foh.index) RETURNS oid[]
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT coalesce(array_agg(p.oid ORDER BY t.number, p.level, p.oid), '{}')
+    FROM unnest(ARRAY[i.source, i.labels_from]::oid[]) WITH ORDINALITY AS t (oid, number)
+    CROSS JOIN LATERAL (
+        SELECT c.oid, 0 AS level FROM pg_class c WHERE c.oid = t.oid
+        UNION
+        SELECT x.relid, x.level FROM pg_partition_tree(t.oid::regclass) x WHERE x.level > 0
+    ) p
+$function$;
