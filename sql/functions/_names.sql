@@ -85,8 +85,11 @@ BEGIN
         'changed', format(changed, 's', 'o'),
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
-        -- What a search must be sure of: that the names in it still mean the table and the columns of the index.
-        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
+        -- What a search must be sure of: that the names in it still mean the table and the columns of the index, that no row lies
+        -- in a table that inherits, and that keys are unique.
+        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) '
+                                'AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) '
+                                'AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
                                 'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
                                 'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
                                 i.source_name, i.key, i.key_type::text, i.embedding,
