@@ -76,7 +76,7 @@ def names_of(index: Index, keys: KeyArray) -> KeyArray:
     """What a learner knows rows by: their keys, or digests of texts, of which one may be very long."""
     if index.keys.dtype is not object:
         return keys
-    digests = [hashlib.md5(str(key).encode(), usedforsecurity=False).digest() for key in keys.tolist()]
+    digests = [hashlib.sha256(str(key).encode()).digest()[:16] for key in keys.tolist()]
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 

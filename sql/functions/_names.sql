@@ -60,7 +60,9 @@ BEGIN
     -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
     objects := objects || jsonb_build_object(
         'owner', quote_literal(foh._source_owner(i)),
-        'key_digest', format('md5(s.%I::text)', i.key));
+        -- A database in SQL_ASCII has bytes that are nothing in UTF8.
+        'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
+                             CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),

@@ -12,8 +12,8 @@ import psycopg
 Connection = psycopg.Connection[Any]
 Array = np.ndarray[Any, Any]
 
-# Bits of one row that rounding may turn: the updater computes them in numpy, a trigger in pgvector.
-ROUNDED = 2
+# A threshold may be a number of the row itself. So near to it the bit depends on who has rounded how.
+ROUNDING = 1e-6
 
 
 @dataclass
@@ -133,11 +133,9 @@ class Contents:
         vectors = parse([self.live[key] for key, _ in found])
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
         threshold = parse([self.threshold]).reshape(-1, vectors.shape[1])
-        expected = (vectors[:, None, :] > threshold).reshape(len(found), -1)
-        stored = np.frombuffer("".join(bits for _, bits in found).encode(), dtype="u1").reshape(
-            len(found), -1
-        )
-        wrong = ((stored == ord("1")) != expected).sum(axis=1) > ROUNDED
+        above = (vectors[:, None, :] - threshold).reshape(len(found), -1)
+        stored = np.frombuffer("".join(bits for _, bits in found).encode(), dtype="u1").reshape(above.shape)
+        wrong = (((stored == ord("1")) != (above > 0)) & (np.abs(above) > ROUNDING)).any(axis=1)
         self._note("rows with the bits of another vector", [found[i][0] for i in np.flatnonzero(wrong)])
 
 

@@ -93,7 +93,7 @@ class TestLearning:
         prepare(connection, 600, held_out=0.3)
         update(connection, "digits")
         held = connection.execute(
-            "SELECT id FROM digit WHERE ('x' || left(md5(id::text), 8))::bit(32)::bigint / 4294967296.0 < 0.3"
+            "SELECT id FROM digit WHERE ('x' || left(encode(sha256(convert_to(id::text, 'UTF8')), 'hex'), 8))::bit(32)::bigint / 4294967296.0 < 0.3"
         ).fetchall()
         assert len(held) > 100
         assert len(seen) == 600 - len(held)
