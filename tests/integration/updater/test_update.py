@@ -106,6 +106,20 @@ def test_full(streamed: Connection, database: Database) -> None:
     assert violations(streamed) == []
 
 
+def test_says_whether_entries_are_left(streamed: Connection, database: Database) -> None:
+    insert(streamed, range(300))
+    assert update(database.dsn(), "digits", max_seconds=0).more
+    assert not update(database.dsn(), "digits", max_seconds=600).more
+    # Nothing is left after a full run, whether or not there was something to begin with.
+    for rows in (range(300, 310), range(0)):
+        insert(streamed, rows)
+        assert not update(database.dsn(), "digits", max_seconds=600, full=True).more
+        assert waiting(streamed) == 0
+    insert(streamed, range(400, 500))
+    assert not update(database.dsn(), "digits", batch_size=30).more
+    assert not rebuild(database.dsn(), "digits").more
+
+
 def test_after_a_build(connection: Connection, database: Database) -> None:
     create_table(connection)
     insert(connection, range(1200))
