@@ -351,5 +351,8 @@ def kill_backend(connection: Connection, rng: Random) -> None:
     others = connection.execute(
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid"
     ).fetchall()
-    pid = others[rng.integers(len(others))][0] if others else connection.info.backend_pid
-    os.kill(pid, signal.SIGKILL)
+    own = connection.info.backend_pid
+    try:
+        os.kill(others[rng.integers(len(others))][0] if others else own, signal.SIGKILL)
+    except ProcessLookupError:  # its client has gone meanwhile
+        os.kill(own, signal.SIGKILL)
