@@ -1,13 +1,13 @@
--- Locks the application's tables of an index, their partitions, and, to drop it, the tables of the index itself. A write locks the
+-- Locks the application's tables of an index, their partitions, and, to drop it, the tables of the index too. A write locks the
 -- table before the stream, a search the lists before the table, a transaction partitions in any order: no order of ours
 -- suits them all. So only the first table is waited for, with nothing held. Where another one is in use everything is let go,
 -- and that one is waited for next. The caller's lock_timeout bounds the whole.
-CREATE OR REPLACE FUNCTION foh._lock_tables(i foh.index, ours boolean) RETURNS void
+CREATE OR REPLACE FUNCTION foh._lock_tables(i foh.index, mode text, ours boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    deadline constant timestamptz := clock_timestamp() + current_setting('lock_timeout')::interval;
+    deadline constant timestamptz := clock_timestamp() + coalesce(nullif(current_setting('lock_timeout'), '0'), '10s')::interval;
     tables oid[];
     own oid[];
     place int;
@@ -21,7 +21,7 @@ BEGIN
                 place := (first - 1 + turn) % cardinality(tables || own) + 1;
                 PERFORM set_config('lock_timeout', greatest(1, ceil(1000 * extract(epoch FROM deadline - clock_timestamp())))::text, true);
                 IF place <= cardinality(tables) THEN
-                    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', tables[place]::regclass) || CASE WHEN turn > 0 THEN ' NOWAIT' ELSE '' END;
+                    EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', tables[place]::regclass, mode) || CASE WHEN turn > 0 THEN ' NOWAIT' ELSE '' END;
                 ELSE
                     PERFORM foh._claim(i.source);
                     PERFORM foh._lock_own(i.id, own[place - cardinality(tables)], turn > 0);
@@ -38,7 +38,7 @@ BEGIN
                 first := 1;
         END;
         IF clock_timestamp() >= deadline THEN
-            RAISE EXCEPTION 'foh: % is in use, so the triggers of index % stay as they are', foh._qualified((tables || own)[place]), quote_literal(i.name)
+            RAISE EXCEPTION 'foh: % is in use: the triggers of index % were not changed', foh._qualified((tables || own)[place]), quote_literal(i.name)
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'Try again when the transactions that hold it are done: pg_stat_activity shows them, by xact_start.';
         END IF;

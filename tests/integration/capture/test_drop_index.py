@@ -1,4 +1,4 @@
-"""drop_index among transactions that lock tables in another order: nobody is aborted by a deadlock."""
+"""drop_index and create_index among transactions that lock tables in another order: no deadlock aborts anybody."""
 
 from __future__ import annotations
 
@@ -28,18 +28,22 @@ ORDERS = {
 }  # fmt: skip
 
 
-class Dropping:
-    """drop_index in a session of its own."""
+CREATE = "foh.create_index('idx', 'items', 'embedding', labels => 'tag', labels_from => 'tags', labels_key => 'item')"
 
-    def __init__(self, database: Database) -> None:
+
+class Calling:
+    """A function in a session of its own."""
+
+    def __init__(self, database: Database, call: str) -> None:
         self.connection = database.connect()
+        self.call = call
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self.connection.execute("SELECT foh.drop_index('idx')")
+            self.connection.execute(f"SELECT {self.call}".encode())
         except BaseException as error:
             self.error = error
 
@@ -66,22 +70,33 @@ def items(connection: Connection) -> Connection:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_no_deadlock(items: Connection, database: Database, superuser: Connection, order: str) -> None:
-    first, second = ORDERS[order]
+def test_drop(items: Connection, database: Database, superuser: Connection, order: str) -> None:
+    assert_no_deadlock(database, superuser, "foh.drop_index('idx')", *ORDERS[order])
+    assert items.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
+    insert(items, 2, X[2])
+
+
+@pytest.mark.parametrize("order", [order for order, (first, _) in ORDERS.items() if "foh." not in first])
+def test_create(items: Connection, database: Database, superuser: Connection, order: str) -> None:
+    items.execute("SELECT foh.drop_index('idx')")
+    assert_no_deadlock(database, superuser, CREATE, *ORDERS[order])
+    insert(items, 2, X[2])
+    assert problems(items) == []
+
+
+def assert_no_deadlock(database: Database, superuser: Connection, call: str, first: str, second: str) -> None:
     application = database.connect(autocommit=False)
     application.execute(first.encode())
-    dropping = Dropping(database)
+    calling = Calling(database, call)
     try:
-        dropping.wait_until_it_waits(superuser)
+        calling.wait_until_it_waits(superuser)
         # Would be the deadlock, if anything that this asks for were held.
         application.execute(second.encode())
         application.commit()
     finally:
         application.close()
-        dropping.join()
-    assert dropping.error is None
-    assert items.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
-    insert(items, 2, X[2])
+        calling.join()
+    assert calling.error is None
 
 
 def test_a_table_in_use_is_named(items: Connection, database: Database, superuser: Connection) -> None:
