@@ -67,6 +67,7 @@ BEGIN
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
+        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
         'vector_literal', quote_literal(v || '.vector'),
         'source', i.source_name,
