@@ -36,7 +36,8 @@ REMEMBERED = 1000
 FORGET = """
 DELETE FROM foh.run WHERE index = {id} AND id = ANY (ARRAY(
     SELECT r.id FROM (
-        SELECT o.id, pg_catalog.row_number() OVER (PARTITION BY o.finished_at IS NULL ORDER BY o.id DESC) AS age
+        SELECT o.id, pg_catalog.row_number() OVER (
+            PARTITION BY o.finished_at IS NULL ORDER BY o.id DESC) AS age
         FROM foh.run o WHERE o.index = {id}) r
     WHERE r.age > %(remembered)s))
 """

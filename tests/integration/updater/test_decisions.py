@@ -228,6 +228,23 @@ class TestAffected:
         assert rows <= 100
         assert stalest >= rest
 
+    @pytest.mark.parametrize("options", [{"max_stale": 1}, {"max_stale": 0, "budget": 1}])
+    def test_check_knows_what_the_updater_left_stale(
+        self, connection: Connection, options: dict[str, Any]
+    ) -> None:
+        """By a budget, or under a max_stale that was larger then. What nobody knew of is a violation."""
+        prepare(connection, 400, margin=None, **options)
+        update(connection, "digits")
+        insert(connection, range(400, 700))
+        update(connection, "digits")
+        stale = "SELECT sum(stale * length) / sum(length) FROM foh.digits_center"
+        assert value(connection, stale) > 0.02
+        connection.execute("SELECT foh.alter_index('digits', '{\"max_stale\": 0.001}')")
+        assert violations(connection) == []
+        with connection.transaction(force_rollback=True):
+            connection.execute("UPDATE foh.digits_center SET stale = 0")
+            assert {row[0] for row in violations(connection)} == {2}
+
     def test_long_lists_are_split(self, connection: Connection) -> None:
         prepare(connection, 200)
         update(connection, "digits")
