@@ -11,7 +11,7 @@ AS $function$
         WHEN c.relispartition THEN format('is a partition: create the index on %s, the table it belongs to', foh._qualified(pg_partition_root(c.oid)))
         WHEN c.relpersistence = 't' THEN 'is temporary: an index would outlive it'
         WHEN c.relpersistence = 'u' THEN 'is unlogged: after a crash it is empty and the index is not; ALTER TABLE ... SET LOGGED first'
-        WHEN EXISTS (SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence = 'u') THEN
+        WHEN EXISTS (SELECT FROM foh._partitions(c.oid) t JOIN pg_class p ON p.oid = t.oid WHERE p.relpersistence = 'u') THEN
             'has a partition that is unlogged: after a crash it is empty and the index is not; ALTER TABLE ... SET LOGGED first'
         WHEN c.relnamespace IN ('foh'::regnamespace, 'pg_catalog'::regnamespace) THEN 'belongs to the system'
         WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)) THEN

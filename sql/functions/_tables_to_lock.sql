@@ -5,9 +5,5 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT coalesce(array_agg(p.oid ORDER BY t.number, p.level, p.oid), '{}')
     FROM unnest(ARRAY[i.source, i.labels_from]::oid[]) WITH ORDINALITY AS t (oid, number)
-    CROSS JOIN LATERAL (
-        SELECT c.oid, 0 AS level FROM pg_class c WHERE c.oid = t.oid
-        UNION
-        SELECT x.relid, x.level FROM pg_partition_tree(t.oid::regclass) x WHERE x.level > 0
-    ) p
+    CROSS JOIN LATERAL foh._partitions(t.oid) p
 $function$;

@@ -99,6 +99,28 @@ def assert_no_deadlock(database: Database, superuser: Connection, call: str, fir
     assert calling.error is None
 
 
+@pytest.mark.parametrize("call", ["foh.drop_index('idx')", CREATE])
+def test_nothing_is_locked_before_the_wait(
+    items: Connection, database: Database, superuser: Connection, call: str
+) -> None:
+    if call == CREATE:
+        items.execute("SELECT foh.drop_index('idx')")
+    application = database.connect(autocommit=False)
+    application.execute("LOCK TABLE ONLY items IN ACCESS EXCLUSIVE MODE")
+    calling = Calling(database, call)
+    try:
+        calling.wait_until_it_waits(superuser)
+        held = """SELECT relation::regclass::text, mode FROM pg_locks WHERE pid = %s AND granted
+                  AND relation IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace)"""
+        assert superuser.execute(held, [calling.connection.info.backend_pid]).fetchall() == []
+        application.execute("TRUNCATE items")
+        application.commit()
+    finally:
+        application.close()
+        calling.join()
+    assert calling.error is None
+
+
 def test_a_table_in_use_is_named(items: Connection, database: Database, superuser: Connection) -> None:
     application = database.connect(autocommit=False)
     application.execute("UPDATE items_high SET note = 1")
