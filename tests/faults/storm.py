@@ -30,6 +30,9 @@ WRITERS, SEARCHERS, UPDATERS = 3, 1, 2
 KEYS = 700
 LEVELS = [IsolationLevel.READ_COMMITTED, IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE]
 
+# To start a process also asks what became of the others, and the answer can be read only once.
+PROCESSES = threading.Lock()
+
 # Each takes effect at once, with the next update, or makes that update a full one.
 ALTERATIONS: list[dict[str, Any]] = [
     {"max_stale": 0.01},
@@ -273,12 +276,13 @@ class Storm:
             args=(kind, self.dsn, self.form.index, arguments, dies_at, sender),
             daemon=True,
         )
-        process.start()
+        with PROCESSES:
+            process.start()
         sender.close()
         began = False
         # Killed from outside at any moment after the first step, or with the storm.
         deadline = float(rng.random()) if fate > 0.7 else None
-        while process.is_alive():
+        while self._is_alive(process):
             if self.calm.is_set() or (began and deadline is not None and deadline <= 0):
                 process.kill()
                 break
@@ -288,13 +292,19 @@ class Storm:
                     began |= self._hear(receiver)
             if began and deadline is not None:
                 deadline -= time.monotonic() - before
-        process.join()
+        wait([process.sentinel])
+        with PROCESSES:
+            process.join()
         while not receiver.closed:
             self._hear(receiver)
         if process.exitcode == -signal.SIGKILL:
             self.tally.kills += 1
         elif process.exitcode != 0:
             self.tally.errors.append(f"{kind} {arguments} ended with {process.exitcode}")
+
+    def _is_alive(self, process: Any) -> bool:
+        with PROCESSES:
+            return bool(process.is_alive())
 
     def _hear(self, receiver: Any) -> bool:
         """Whether a process says that it has begun; an error that it reports is kept."""
