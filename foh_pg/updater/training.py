@@ -44,7 +44,8 @@ def restored(index: Index, arrays: Arrays) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
-    for kept in (getattr(learner, "reservoir_", None), learner.warm_rows_):
+    # One that was saved before its first row has neither.
+    for kept in (getattr(learner, "reservoir_", None), getattr(learner, "warm_rows_", None)):
         if kept is not None and kept.keys.dtype.kind == "U":
             # Earlier versions of this package kept texts as they are.
             kept.keys = names_of(index, kept.keys)

@@ -55,6 +55,20 @@ class TestLearning:
         assert value(connection, "SELECT count(*) FROM foh.digits_stream") == 0
         assert violations(connection) == []
 
+    def test_rows_change_before_anything_was_learned(self, connection: Connection) -> None:
+        """The learner that forgets them has not begun, and is saved as one that has not."""
+        prepare(connection, 100, learn_rows=50)
+        connection.execute("UPDATE digit SET label = NULL")
+        update(connection, "digits")
+        for _ in range(2):
+            connection.execute("UPDATE digit SET embedding = embedding OPERATOR(extensions.+) embedding")
+            update(connection, "digits")
+        connection.execute("TRUNCATE digit")
+        insert(connection, range(100, 400))
+        update(connection, "digits")
+        assert value(connection, "SELECT count(*) FROM foh.digits_stream") == 0
+        assert violations(connection) == []
+
     def test_the_learner_follows_altered_options(self, connection: Connection) -> None:
         prepare(connection, 600, margin=None)
         update(connection, "digits")
