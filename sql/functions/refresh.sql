@@ -37,6 +37,7 @@ BEGIN
     PERFORM foh._check_ownership(new.labels_from);
     -- The table changed hands: the functions of its former owner go, and triggers hold on to two of them.
     IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
+        PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
         PERFORM foh._remove_triggers(old, t.oid) FROM pg_class t WHERE t.oid IN (old.source, old.labels_from);
     END IF;
     PERFORM foh._claim(new.source);
