@@ -18,12 +18,14 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/async_to_sync.py --check
 
 # Four on two cores: tests wait for servers more than they compute.
 test: lint
 	$(BIN)/pytest -n 4
 
 format: $(VENV)/.installed
+	$(BIN)/python tools/async_to_sync.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -18,8 +18,8 @@ from psycopg import AsyncConnection, BaseConnection, Connection
 from psycopg.rows import tuple_row
 from psycopg.types import TypeInfo
 
-from foh_pg.database.code import register_code
 from foh_pg.errors import SchemaError
+from foh_pg.postgres.code import register_code
 
 __all__ = ["register_foh", "register_foh_async"]
 

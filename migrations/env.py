@@ -10,8 +10,8 @@ import sys
 
 from alembic import context
 
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate, offline
+from foh_pg.postgres.connect import connect
+from foh_pg.schema.migrations import migrate, offline
 
 target = context.get_revision_argument() or "base"
 assert isinstance(target, str), "the history has one branch"

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.embedded import EmbeddedServer, installation
+from foh_pg.postgres.embedded import EmbeddedServer, installation
 from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
 
 SERVERS = pytest.StashKey[Servers]()

@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 from sklearn.datasets import load_digits
 
-from foh_pg.codes import hamming
+from foh_pg.arrays.codes import hamming
 from foh_pg.learners import RandomHyperplanes
 
 # Rows that tests leave out of their tables: by other writers than the first 1500.

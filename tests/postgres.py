@@ -22,9 +22,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.connect import connect
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 
 VERSIONS = (18, 16)
 PASSWORD = "foh_test"

@@ -11,8 +11,8 @@ from alembic.autogenerate.api import AutogenContext
 from alembic.operations.ops import DropTableOp, MigrateOperation, UpgradeOps
 
 from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFohIndexOp, FohMigrateOp
-from foh_pg.database import migrations
 from foh_pg.errors import SchemaError
+from foh_pg.schema import migrations
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
 from foh_pg.sqlalchemy.search_path import pinned

@@ -13,7 +13,7 @@ from foh_pg.errors import InputError
 from foh_pg.sqlalchemy import definition
 from foh_pg.sqlalchemy.definition import Definition
 
-# As in foh_pg.database.migrations, which needs more of Alembic than there is when this module is loaded.
+# As in foh_pg.schema.migrations, which needs more of Alembic than there is when this module is loaded.
 HEAD = "head"
 BASE = "base"
 
@@ -155,7 +155,7 @@ class AlterFohIndexOp(MigrateOperation):
 
 @Operations.implementation_for(FohMigrateOp)
 def _migrate(operations: Operations, operation: FohMigrateOp) -> None:
-    from foh_pg.database import migrations
+    from foh_pg.schema import migrations
 
     context = operations.migration_context
     if context.as_sql:

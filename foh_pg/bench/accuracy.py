@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foh_pg.bench import methods, pooling, ranking
+from foh_pg.bench import methods, pooling, relevance
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.methods import Method
+from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.bench.references import Classifier, filter_by_label, references
-from foh_pg.bench.split import Protocol, Split
 from foh_pg.learners import Learner
 
 Record = dict[str, Any]
@@ -145,11 +145,11 @@ def evaluate(experiment: str, method: Method, split: Split, bits: int) -> Iterat
         "train_seconds": round(seconds, 4),
         "rows_per_second": round(len(split.stream) / seconds, 1),
     }
-    quality = ranking.measure(ranking.by_codes(asked, learner.encode(X[base])), split)
+    quality = relevance.measure(relevance.by_codes(asked, learner.encode(X[base])), split)
     yield {**common, "codes": "symmetric", "stored_labels": False, **quality.describe()}
     if getattr(learner, "label_projection_", None) is not None and method.role != "ablation":
         anchored = learner.encode(X[base], split.data.labels(base))
-        quality = ranking.measure(ranking.by_codes(asked, anchored), split)
+        quality = relevance.measure(relevance.by_codes(asked, anchored), split)
         yield {**common, "codes": "anchored", "stored_labels": True, **quality.describe()}
 
 
@@ -162,11 +162,11 @@ def _hidden(split: Split, bits: int, share: float) -> Iterator[Record]:
     learner, _ = train(methods.choose(["foh"])[0], known, bits)
     asked = learner.encode(X[split.queries])
     for kind, labels in (("symmetric", None), ("anchored", known.data.labels(base))):
-        quality = ranking.measure(ranking.by_codes(asked, learner.encode(X[base], labels)), split)
+        quality = relevance.measure(relevance.by_codes(asked, learner.encode(X[base], labels)), split)
         yield {**common, "method": "foh", "codes": kind, **quality.describe()}
     classifier = Classifier.fit(known)
     chances = classifier.project(X[split.queries]) + classifier.shares
-    quality = ranking.measure(filter_by_label(chances, known), split)
+    quality = relevance.measure(filter_by_label(chances, known), split)
     yield {**common, "method": "classify and filter", "codes": "none", **quality.describe()}
 
 
@@ -195,7 +195,7 @@ def _pools(split: Split, bits: int) -> Iterator[Record]:
         common["data"] = split.data.name
         codes = learner.encode(split.data.X[split.base])
         asked = learner.encode(split.data.X[split.queries])
-        quality = ranking.measure(ranking.by_codes(asked, codes), split)
+        quality = relevance.measure(relevance.by_codes(asked, codes), split)
         yield {
             **common,
             "pool": "none (FOH-Q)",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
 from foh_pg.errors import InputError
-from foh_pg.labels import Labels, LabelSets, Vocabulary
 
 # Where Debian's package dataset-fashion-mnist puts its files.
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foh_pg.bench.ranking import RECALL_LEVELS
+from foh_pg.bench.relevance import RECALL_LEVELS
 from foh_pg.bench.summary import Report, row_name, rows_of
 from foh_pg.errors import InputError
 

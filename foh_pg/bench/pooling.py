@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.bench.ranking import Relevance
-from foh_pg.bench.split import Split
+from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
+from foh_pg.bench.protocol import Split
+from foh_pg.bench.relevance import Relevance
 from foh_pg.bench.stream_centers import sample_centers
-from foh_pg.codes import CodeArray, hamming, hamming_rows, nearest, smallest
 from foh_pg.learners import Learner
 
 Rows = npt.NDArray[np.int64]

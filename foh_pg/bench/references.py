@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.bench import ranking
-from foh_pg.bench.ranking import Quality
-from foh_pg.bench.split import Split
+from foh_pg.bench import relevance
+from foh_pg.bench.protocol import Split
+from foh_pg.bench.relevance import Quality
 
 # Weight of |W|^2 in the classifier, for rows of length one.
 RIDGE = 1.0
@@ -43,17 +43,17 @@ class Reference:
 def references(split: Split) -> Iterator[Reference]:
     """Rank by each of them in turn."""
     X, base, queries = split.data.X, split.base, split.queries
-    quality = ranking.measure(ranking.by_vectors(X[queries], X[base]), split)
+    quality = relevance.measure(relevance.by_vectors(X[queries], X[base]), split)
     yield Reference("exact cosine", False, 4 * X.shape[1], 0.0, quality)
 
     started = time.process_time()
     classifier = Classifier.fit(split)
     seconds = time.process_time() - started
     asked, stored = classifier.project(X[queries]), classifier.project(X[base])
-    quality = ranking.measure(ranking.by_vectors(asked, stored), split)
+    quality = relevance.measure(relevance.by_vectors(asked, stored), split)
     yield Reference("supervised projection", False, 4 * stored.shape[1], seconds, quality)
 
-    quality = ranking.measure(filter_by_label(asked + classifier.shares, split), split)
+    quality = relevance.measure(filter_by_label(asked + classifier.shares, split), split)
     yield Reference("classify and filter", True, 0, seconds, quality)
 
 
@@ -70,7 +70,7 @@ class Classifier:
         """Learn from the labelled rows of the stream."""
         rows = split.stream[split.data.sets.counts[split.stream] > 0]
         mean = split.data.X[rows].mean(axis=0)
-        X = ranking.unit(split.data.X[rows] - mean)
+        X = relevance.unit(split.data.X[rows] - mean)
         hot = split.data.sets.take(rows).multi_hot(len(split.data.label_names), np.float32)
         shares = hot.mean(axis=0)
         gram = (X.T @ X).astype(np.float64)
@@ -80,11 +80,11 @@ class Classifier:
 
     def project(self, X: Floats) -> Floats:
         """Score every label, relative to how frequent it is."""
-        scored: Floats = ranking.unit(X - self.mean) @ self.weights
+        scored: Floats = relevance.unit(X - self.mean) @ self.weights
         return scored
 
 
-def filter_by_label(asked: Floats, split: Split) -> ranking.Blocks:
+def filter_by_label(asked: Floats, split: Split) -> relevance.Blocks:
     """Rank stored rows by the chance that they share a label with the query, as its classifier sees it.
 
     With one label per row this is: the rows of the likeliest label first, then those of the next. Inside a
@@ -92,4 +92,4 @@ def filter_by_label(asked: Floats, split: Split) -> ranking.Blocks:
     """
     surprise = -np.log1p(-np.clip(asked, 1e-6, 1 - 1e-6))
     hot = split.data.sets.take(split.base).multi_hot(len(split.data.label_names), np.float32)
-    return ranking.by_scores(surprise, hot)
+    return relevance.by_scores(surprise, hot)

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from foh_pg.bench import advise as measured
 from foh_pg.bench import environment
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json, read_bits
 from foh_pg.cli.output import print_json, print_table
 from foh_pg.cli.progress import progress_bar
-from foh_pg.cli.session import session
-from foh_pg.database.connection import resolve
+from foh_pg.postgres.connect import resolve
+from foh_pg.quality import advise as measured
 
 
 def advise(

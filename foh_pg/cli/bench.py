@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from foh_pg.bench import accuracy as measured
 from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, methods, plots
-from foh_pg.bench.split import Protocol
+from foh_pg.bench.protocol import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.cli import bench_stream
 from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver

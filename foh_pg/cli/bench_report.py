@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 
-from foh_pg.bench import report
+from foh_pg.bench import formats
 from foh_pg.bench.summary import Report
 
 Data = Annotated[
@@ -33,14 +33,14 @@ def deliver(
     result: Report,
     json: Path | None,
     html: Path | None = None,
-    print_tables: Callable[[Report, Console], None] = report.print_tables,
+    print_tables: Callable[[Report, Console], None] = formats.print_tables,
 ) -> None:
     """Write the files that were asked for and print the tables, or nothing but JSON where it goes to -."""
     if json is not None and str(json) == "-":
-        typer.echo(report.to_json(result))
+        typer.echo(formats.to_json(result))
         return
     if json is not None:
-        report.write_json(result, json)
+        formats.write_json(result, json)
     if html is not None:
-        report.write_html(result, html)
+        formats.write_html(result, html)
     print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))

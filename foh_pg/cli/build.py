@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json, Yes
 from foh_pg.cli.output import print_json, say
 from foh_pg.cli.progress import progress_bar
-from foh_pg.cli.session import session
 from foh_pg.updater import Run
 from foh_pg.updater import build as run_build
 from foh_pg.updater import rebuild as run_rebuild

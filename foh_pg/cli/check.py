@@ -5,10 +5,10 @@ from typing import Any
 import psycopg
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
-from foh_pg.cli.session import session
 from foh_pg.updater import Progress
 
 VIOLATIONS = 3

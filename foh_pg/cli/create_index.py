@@ -4,10 +4,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, parse_pairs
-from foh_pg.cli.session import session
-from foh_pg.database.connection import resolve
 from foh_pg.index import calls
+from foh_pg.postgres.connect import resolve
 
 # typer reads the annotations at run time, on Python 3.10 too.
 Text = Optional[str]  # noqa: UP045

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from foh_pg.cli.output import say
 from foh_pg.demo import DATABASE, tell
-from foh_pg.embedded import DEFAULT_VERSION, EmbeddedServer
+from foh_pg.postgres.embedded import DEFAULT_VERSION, EmbeddedServer
 
 NEXT = """\
 The server goes on running. What to type next:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Yes
 from foh_pg.cli.output import say
-from foh_pg.cli.session import session
 
 
 def drop_index(

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.session import session
 from foh_pg.errors import IndexNotFound
 
 UNHEALTHY = 5

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json, Yes
 from foh_pg.cli.output import print_json, say
-from foh_pg.cli.session import session
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 
 
 def migrate(
@@ -28,9 +28,12 @@ def migrate(
                 abort=True,
                 err=True,
             )
+        renewed = to == migrations.head() and migrations.code_is_outdated(connection)
         start, end = migrations.migrate(connection, to)
     if json:
         print_json({"start": start, "end": end})
+    elif start == end and renewed:
+        say(f"schema foh is at revision {end}, its functions were brought up to date")
     elif start == end:
         say(f"schema foh is at revision {end}, nothing to do")
     else:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, say
-from foh_pg.cli.session import session
 from foh_pg.index import calls
 
 

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName
 from foh_pg.cli.output import say
-from foh_pg.cli.session import session
 from foh_pg.errors import InputError
-from foh_pg.report import page, read_content
+from foh_pg.quality.report import page, read_content
 
 
 def report(

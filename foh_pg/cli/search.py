@@ -12,13 +12,13 @@ import psycopg
 import typer
 from psycopg import sql
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json, parse_pairs
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.session import session
-from foh_pg.database.connection import own_path
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import Search, quoted
+from foh_pg.postgres.connect import own_path
 
 # typer reads the annotations at run time, on Python 3.10 too.
 Text = Optional[str]  # noqa: UP045

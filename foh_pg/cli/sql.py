@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 
 app = typer.Typer(help="Print SQL instead of running it.", no_args_is_help=True)
 

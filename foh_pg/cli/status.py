@@ -5,12 +5,12 @@ from typing import Annotated, Any, Optional
 import psycopg
 import typer
 
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.session import session
 from foh_pg.cli.trend import print_trend, read_trend
 from foh_pg.errors import IndexNotFound
-from foh_pg.updater.ranking import ranking_text
+from foh_pg.tables.ranking import ranking_text
 
 # What fits a screen; --json has everything.
 COLUMNS = (

@@ -8,7 +8,7 @@ import psycopg
 import typer
 
 from foh_pg.cli.output import print_table, say
-from foh_pg.updater.history import Quality, quality, read_runs, sparkline
+from foh_pg.quality.history import Quality, quality, read_runs, sparkline
 
 # Runs looked at, and versions shown one by one.
 RUNS = 200

@@ -6,10 +6,10 @@ import psycopg
 import typer
 
 from foh_pg.cli.build import summary
+from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import fail, print_json, say
 from foh_pg.cli.progress import progress_bar
-from foh_pg.cli.session import session
 from foh_pg.errors import BusyError, FohError
 from foh_pg.updater import BATCH_SIZE, Run
 from foh_pg.updater import update as run_update

@@ -5,7 +5,7 @@ import typer
 import foh_pg
 from foh_pg.cli.options import Json
 from foh_pg.cli.output import print_json
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 
 
 def version(json: Json = False) -> None:

@@ -11,13 +11,13 @@ import psycopg
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
+from foh_pg.cli.database import require_schema
 from foh_pg.cli.options import Dsn
-from foh_pg.cli.session import require_schema
-from foh_pg.database.connection import connect
-from foh_pg.updater.exposition import serving
-from foh_pg.updater.session import PATIENCE
+from foh_pg.postgres.connect import connect
+from foh_pg.tables.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE
-from foh_pg.updater.watch import Settings, Watcher
+from foh_pg.watcher.exposition import serving
+from foh_pg.watcher.watch import Settings, Watcher
 
 # A server that vanished without a word is noticed within two minutes, not two hours.
 KEEPALIVE = {

@@ -10,7 +10,7 @@ import psycopg
 
 from foh_pg.demo.packages import Packages
 from foh_pg.index import Index
-from foh_pg.index.vectors import QueryVectors, register
+from foh_pg.postgres.vectors import PackedVectors, register
 
 Answers = list[list[int]]
 
@@ -39,7 +39,7 @@ def exact(connection: psycopg.Connection[Any], index: Index, queries: Packages, 
     found: Answers = [[] for _ in queries.names]
     with connection.cursor() as cursor:
         register(cursor)
-        parameters = {"queries": QueryVectors(queries.vectors, index.about.vector_type), "k": k}
+        parameters = {"queries": PackedVectors(queries.vectors, index.about.vector_type), "k": k}
         for number, key in cursor.execute(EXACT, parameters):
             found[number - 1].append(key)
     return found
@@ -58,7 +58,7 @@ def quality(
     parameters = {
         "at": [at for at, keys in enumerate(found, 1) for _ in keys],
         "keys": [key for keys in found for key in keys],
-        "queries": QueryVectors(queries.vectors, index.about.vector_type),
+        "queries": PackedVectors(queries.vectors, index.about.vector_type),
     }
     with connection.cursor() as cursor:
         register(cursor)

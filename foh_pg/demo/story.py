@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from foh_pg.database.connection import connect
-from foh_pg.database.copy import TEXT, Array, Ragged, Vector, copy_in
-from foh_pg.database.migrations import migrate
 from foh_pg.demo.answers import exact, packages, quality, searched
 from foh_pg.demo.packages import Packages, load
-from foh_pg.embedded import EmbeddedServer
 from foh_pg.index import Index
+from foh_pg.postgres.binary_copy import TEXT, Array, Ragged, Vector, copy_in
+from foh_pg.postgres.connect import connect
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 from foh_pg.updater import Run, update
 
 DATABASE = "foh_demo"

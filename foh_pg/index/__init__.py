@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from foh_pg.index.asynchronous import AsyncIndex
-from foh_pg.index.description import Description
+from foh_pg.index.async_index import AsyncIndex
 from foh_pg.index.encoder import HashFunctions
-from foh_pg.index.match import Match
-from foh_pg.index.synchronous import Index
+from foh_pg.index.results import Description, Match
+from foh_pg.index.sync_index import Index
 
 __all__ = ["AsyncIndex", "Description", "HashFunctions", "Index", "Match"]

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from foh_pg.database.code import Code
 from foh_pg.errors import InputError
-from foh_pg.index.description import Description
-from foh_pg.index.vectors import QueryVector, QueryVectors
+from foh_pg.index.results import Description
+from foh_pg.postgres.code import Code
+from foh_pg.postgres.vectors import PackedVector, PackedVectors
 
 REGCLASS = frozenset({"source", "labels_from"})
 
@@ -93,7 +93,7 @@ def describe(index: str) -> Call:
 
 
 def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
-    arguments = {"query": QueryVector(query), **options.arguments()}
+    arguments = {"query": PackedVector(query), **options.arguments()}
     statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search"), named(arguments))
     return Call(statement, arguments)
 
@@ -115,7 +115,7 @@ def search_many(index: str, about: Description, queries: npt.ArrayLike, options:
         " CROSS JOIN LATERAL {}(q.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
         " ORDER BY q.at, r.rank"
     ).format(quoted(about.vector_schema, "vector"), function(index, "search"), named(arguments))
-    return Call(statement, {**arguments, "queries": QueryVectors(queries, about.vector_type)})
+    return Call(statement, {**arguments, "queries": PackedVectors(queries, about.vector_type)})
 
 
 def search_like(index: str, about: Description, key: Any, options: Search) -> Call:
@@ -154,21 +154,21 @@ def embedding(about: Description, key: Any) -> Call:
 
 
 def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
-    arguments = given({"query": QueryVector(query), "probes": probes})
+    arguments = given({"query": PackedVector(query), "probes": probes})
     statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "candidates"), named(arguments))
     return Call(statement, arguments)
 
 
 def encode(index: str, query: npt.ArrayLike) -> Call:
     statement = sql.SQL("SELECT {}(%(query)s)").format(function(index, "encode"))
-    return Call(statement, {"query": QueryVector(query)})
+    return Call(statement, {"query": PackedVector(query)})
 
 
 def explain(
     index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None, labels: float | None
 ) -> Call:
     options = {"k": k, "probes": probes, "shortlist": shortlist, "labels": labels}
-    arguments = given({"query": QueryVector(query), **options})
+    arguments = given({"query": PackedVector(query), **options})
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)
 

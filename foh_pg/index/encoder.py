@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import unpack
-from foh_pg.database.code import Code
+from foh_pg import hashing
+from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError
-from foh_pg.geometry import Geometry
-from foh_pg.index.vectors import as_float32, parse_vector
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.code import Code
+from foh_pg.postgres.vectors import as_float32, parse_vector
 
 # Raised by the server where a code was made for another version than the present one.
 OTHER_VERSION = "FH002"
@@ -48,7 +49,7 @@ class HashFunctions(NamedTuple):
         vector = as_float32(query, 1)
         if len(vector) != self.weights.shape[1]:
             raise InputError(f"the index has {self.weights.shape[1]} dimensions, the query has {len(vector)}")
-        bits = self.weights @ vector >= self.bias
+        [bits] = unpack(hashing.encode(vector[None], self.weights.T, self.bias), len(self.bias))
         if self.geometry is not None:
             [near] = unpack(self.geometry.encode(vector[None]), self.geometry.bits)
             bits = np.concatenate([near, bits])

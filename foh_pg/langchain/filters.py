@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from foh_pg.errors import InputError
-from foh_pg.langchain.tables import Documents
+from foh_pg.langchain.documents import Documents
 
 Filter = Mapping[str, Any] | sa.ColumnElement[bool] | Callable[[Any], sa.ColumnElement[bool]] | None
 

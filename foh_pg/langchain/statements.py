@@ -10,8 +10,8 @@ from langchain_core.documents import Document
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.functions import Function
 
+from foh_pg.langchain.documents import Documents, VectorIn
 from foh_pg.langchain.filters import Filter, condition
-from foh_pg.langchain.tables import Documents, VectorIn
 from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.sqlalchemy.types import QueryVector

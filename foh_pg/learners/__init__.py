@@ -6,7 +6,6 @@ from foh_pg.learners.adapthash import AdaptHash
 from foh_pg.learners.base import Learner
 from foh_pg.learners.bsodh import BSODH
 from foh_pg.learners.foh import FOH
-from foh_pg.learners.guard import Verdict, compare_with_random
 from foh_pg.learners.hmoh import HMOH
 from foh_pg.learners.hyperplanes import RandomHyperplanes
 from foh_pg.learners.mihash import MIHash
@@ -26,8 +25,6 @@ __all__ = [
     "MIHash",
     "RandomHyperplanes",
     "SketchHash",
-    "Verdict",
-    "compare_with_random",
     "get",
     "names",
     "register",

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import codes
+from foh_pg import hashing
+from foh_pg.arrays import codes
+from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
 from foh_pg.errors import InputError, StateError
-from foh_pg.labels import Labels, LabelSets, Vocabulary
 from foh_pg.learners import registry
 from foh_pg.learners.rows import FloatArray, KeyArray, WarmRows, check_keys, check_rows, join_keys
 from foh_pg.learners.state import (
@@ -40,9 +41,6 @@ from foh_pg.learners.state import (
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-# Rows are encoded in chunks of this many, so that scores of a large table never exist at once.
-CHUNK_ROWS = 8192
 
 
 class Learner(ABC):
@@ -145,7 +143,7 @@ class Learner(ABC):
         X : array (n, d)
             The rows. NaN or infinity is an error and leaves the learner as it was.
         Y : label sets, names, a multi-hot array (n, c) or None
-            The labels, see `foh_pg.labels.Vocabulary`. Rows without any are counted and take no part.
+            The labels, see `foh_pg.arrays.labels.Vocabulary`. Rows without any are counted and take no part.
         keys : 1-d array of integers or strings, optional
             What the caller knows the rows by; see `forget_keys`.
         """
@@ -235,22 +233,19 @@ class Learner(ABC):
             raise InputError("the learner has seen no row: call partial_fit or start first")
         rows = check_rows(X, self.dimensions_, np.float32)
         sets = None if Y is None else self.vocabulary_.find(Y, len(rows))
-        packed = np.empty((len(rows), codes.width(self.bits)), dtype=np.uint8)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            scores = self._scores(rows[chunk])
-            if sets is not None:
-                anchor = self._anchor(rows[chunk], sets.take(np.arange(len(rows))[chunk]))
-                scores = scores if anchor is None else scores + anchor
-            packed[chunk] = codes.pack(scores >= 0)
-        return packed
+        return self._encode(rows, sets)
 
-    def _scores(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Signed distance to each hyperplane, in single precision as in the database."""
-        scores: npt.NDArray[np.float32] = rows @ self.projection_.astype(np.float32) - self.bias_.astype(
-            np.float32
-        )
-        return scores
+    def _encode(self, rows: npt.NDArray[np.float32], sets: LabelSets | None) -> codes.CodeArray:
+        """Codes of checked rows, in single precision as in the database."""
+
+        def lean(chunk: slice, scores: npt.NDArray[Any]) -> None:
+            assert sets is not None
+            anchor = self._anchor(rows[chunk], sets.take(np.arange(len(rows))[chunk]))
+            if anchor is not None:
+                scores += anchor
+
+        weights, bias = self.projection_.astype(np.float32), self.bias_.astype(np.float32)
+        return hashing.encode(rows, weights, bias, None if sets is None else lean)
 
     def _anchor(self, rows: npt.NDArray[np.float32], sets: LabelSets) -> npt.NDArray[np.float32] | None:
         """Return what the labels of stored rows add to their scores; None where labels play no part."""

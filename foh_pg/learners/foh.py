@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.labels import LabelSets
+from foh_pg import hashing
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners import stage
 from foh_pg.learners.base import Learner
 from foh_pg.learners.foh_parameters import FOHParameters
@@ -106,7 +107,7 @@ class FOH(FOHParameters):
     ...     _ = learner.partial_fit(X[start : start + 200], label[start : start + 200])
     >>> stored = learner.encode(X, label)  # lean on their labels
     >>> query = learner.encode(X[:1])  # needs none
-    >>> from foh_pg.codes import nearest
+    >>> from foh_pg.arrays.codes import nearest
     >>> rows, _ = nearest(query, stored, 5)
     >>> bool((label[rows] == label[0]).all())
     True
@@ -339,8 +340,7 @@ class FOH(FOHParameters):
         if labels < len(known):
             # Names that came with rows without training have no column yet.
             sets = sets.renumber(np.where(known < labels, known, -1))
-        centered = rows - self.mean_.astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
+        away = hashing.lengths(rows, self.mean_.astype(np.float32))[:, None]
         leaning = label_matrix(sets, labels) @ self.anchor_projection_.T.astype(np.float32)
-        anchor: npt.NDArray[np.float32] = np.float32(self.label_weight) * lengths[:, None] * leaning
+        anchor: npt.NDArray[np.float32] = np.float32(self.label_weight) * away * leaning
         return anchor

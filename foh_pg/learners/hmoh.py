@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners import rankone
 from foh_pg.learners.base import Learner
 from foh_pg.learners.hadamard import hadamard_order, hadamard_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.base import Learner
 from foh_pg.learners.registry import register
 from foh_pg.learners.rows import FloatArray, KeyArray

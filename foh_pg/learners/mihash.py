@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners import information
 from foh_pg.learners.base import Learner
 from foh_pg.learners.initial import initial_projection

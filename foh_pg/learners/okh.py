@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg import hashing
+from foh_pg.arrays.codes import CodeArray, width
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.pairs import PairLearner
 from foh_pg.learners.registry import register
@@ -157,10 +159,12 @@ class OKH(PairLearner):
         kernel = np.exp(-self.gamma / self.spread_ * _squared_distances(rows, self.anchors_))
         return np.hstack([kernel, np.ones((len(rows), 1))])
 
-    def _scores(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        features = self._features(self._prepare(rows).astype(np.float64))
-        scores: npt.NDArray[np.float32] = (features @ self.projection_).astype(np.float32)
-        return scores
+    def _encode(self, rows: npt.NDArray[np.float32], sets: LabelSets | None) -> CodeArray:
+        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
+        for chunk in hashing.chunks(len(rows)):
+            features = self._features(self._prepare(rows[chunk]).astype(np.float64))
+            packed[chunk] = hashing.encode(features, self.projection_, np.zeros(self.bits))
+        return packed
 
 
 def _squared_distances(rows: FloatArray, anchors: FloatArray) -> Floats:

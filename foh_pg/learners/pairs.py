@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.base import Learner
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray, width
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.codes import CodeArray, width
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.rows import KeyArray, join_keys
 
 

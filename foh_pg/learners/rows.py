@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 
 FloatArray = npt.NDArray[np.floating[Any]]
 KeyArray = npt.NDArray[Any]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.labels import Groups, LabelSets
+from foh_pg.arrays.labels import Groups, LabelSets
 from foh_pg.learners.rows import FloatArray
 
 Kind = Literal["equal", "graded", "shared"]

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg  # type: ignore[import-untyped]
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners.base import Learner
 from foh_pg.learners.initial import initial_projection
 from foh_pg.learners.registry import register

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse  # type: ignore[import-untyped]
 
-from foh_pg.codes import CodeArray, pack, unpack
-from foh_pg.labels import Groups, IdArray, LabelSets
+from foh_pg.arrays.codes import CodeArray, pack, unpack
+from foh_pg.arrays.labels import Groups, IdArray, LabelSets
 from foh_pg.learners.rows import FloatArray
 from foh_pg.learners.similarity import Kind, label_matrix, similar_to
 

@@ -7,7 +7,6 @@ twice.
 
 from __future__ import annotations
 
-from foh_pg.pool.affected import Affected, find_affected, sample_members
 from foh_pg.pool.distance import Metric, Rows, Values, unit
 from foh_pg.pool.homes import NEAR_AREAS, Positions, find_homes
 from foh_pg.pool.kmeans import nearest_center
@@ -21,6 +20,7 @@ from foh_pg.pool.levels import (
 )
 from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
 from foh_pg.pool.split import split_list
+from foh_pg.pool.staleness import Affected, find_affected, sample_members
 
 __all__ = [
     "NEAR_AREAS",

@@ -19,7 +19,7 @@ from foh_pg.pool.distance import (
 
 Positions = npt.NDArray[np.int64]
 
-# Areas in which the home of a row is looked for, as in sql/index/place.sql.
+# Areas in which the home of a row is looked for, as in sql/index/write/place.sql.
 NEAR_AREAS = 4
 
 # Rows at once: their nearness to all areas is held.

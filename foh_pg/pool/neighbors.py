@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foh_pg.codes import CodeArray, check_codes, hamming_blocks, hamming_rows
+from foh_pg.arrays.codes import CodeArray, check_codes, hamming_blocks, hamming_rows
 from foh_pg.errors import InputError
 from foh_pg.pool.distance import Metric, Rows, Values, check_dimensions, check_metric, check_rows, unit
 from foh_pg.pool.homes import Positions
@@ -55,7 +55,7 @@ def pool_distance(
 
     Examples
     --------
-    >>> from foh_pg.codes import pack
+    >>> from foh_pg.arrays.codes import pack
     >>> pool_distance(pack([[1, 1, 0]]), np.array([[0, 1]]), pack([[1, 0, 0]]), np.array([[0, 1]]), bits=3)
     array([1.], dtype=float32)
     """

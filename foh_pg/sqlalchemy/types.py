@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import psycopg
-from psycopg.adapt import Buffer, Dumper, PyFormat
-from psycopg.pq import Format
+from psycopg.adapt import PyFormat
 from sqlalchemy import BigInteger, ColumnElement, Dialect, func
 from sqlalchemy.types import String, TypeEngine, UserDefinedType
 
-from foh_pg.database.code import Code as CodeValue
 from foh_pg.errors import InputError
+from foh_pg.postgres.code import Code as CodeValue
+from foh_pg.postgres.vectors import PackedVector, PackedVectorBinaryDumper, PackedVectorDumper
 
 
 class Code(UserDefinedType[CodeValue]):
-    """A column of codes, `bit(bits)`; its values are `foh_pg.database.code.Code`.
+    """A column of codes, `bit(bits)`; its values are `foh_pg.postgres.code.Code`.
 
     >>> code: Mapped[Code] = mapped_column(Code(64))
     >>> select(Thing).order_by(Thing.code.hamming_distance(other)).limit(10)
@@ -64,45 +63,6 @@ class Code(UserDefinedType[CodeValue]):
             return func.pg_catalog.bit_count(self.op("#", return_type=self.type)(other), type_=BigInteger)
 
     comparator_factory = Comparator
-
-
-class PackedVector:
-    """The vector of a query on its way to the server, as pgvector reads it."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: Any) -> None:
-        if hasattr(values, "to_numpy"):
-            values = values.to_numpy()
-        try:
-            array = np.asarray(values, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a query is a list of numbers, got {values!r}") from error
-        if array.ndim != 1:
-            raise InputError(f"a query is one vector, got an array of shape {array.shape}")
-        self.values = array
-
-    def binary(self) -> bytes:
-        return len(self.values).to_bytes(2, "big") + b"\0\0" + self.values.astype(">f4").tobytes()
-
-    def text(self) -> str:
-        # repr of a Python float: shortest digits that give the same real.
-        return "[" + ",".join(map(str, self.values.tolist())) + "]"
-
-
-class PackedVectorDumper(Dumper):
-    # No type: the server takes that of the function's argument, wherever pgvector is installed.
-    oid = 0
-
-    def dump(self, obj: PackedVector) -> Buffer | None:
-        return obj.text().encode()
-
-
-class PackedVectorBinaryDumper(PackedVectorDumper):
-    format = Format.BINARY
-
-    def dump(self, obj: PackedVector) -> Buffer | None:
-        return obj.binary()
 
 
 for _dumper in (PackedVectorDumper, PackedVectorBinaryDumper):

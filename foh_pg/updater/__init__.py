@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from foh_pg.tables.run import Progress, Run, Stopped
 from foh_pg.updater.build import build, rebuild, rollback
-from foh_pg.updater.evaluate import evaluate
-from foh_pg.updater.run import Progress, Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
 
-__all__ = ["BATCH_SIZE", "Progress", "Run", "Stopped", "build", "evaluate", "rebuild", "rollback", "update"]
+__all__ = ["BATCH_SIZE", "Progress", "Run", "Stopped", "build", "rebuild", "rollback", "update"]

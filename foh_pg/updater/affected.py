@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.updater.centers import SAMPLE, Centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, member, positions
-from foh_pg.updater.model import Model
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_by_key
+from foh_pg.tables.centers import SAMPLE, Centers
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray, member, positions
+from foh_pg.tables.model import Model
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import read_by_key
 
 # Members looked at in all: the more lists there are, the fewer of each, so that the cost does not grow.
 MEMBERS = 8192
@@ -29,7 +29,7 @@ class Affected:
 
 
 def find_affected(
-    session: Session, index: Index, centers: Centers, model: Model, changed: KeyArray, budget: int | None
+    session: Session, index: IndexRow, centers: Centers, model: Model, changed: KeyArray, budget: int | None
 ) -> Affected:
     """Compare the remembered codes of some members with what the model gives them now.
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.database.copy import INT8
+from foh_pg.postgres.binary_copy import INT8
+from foh_pg.tables.index_row import IndexRow, read_index
+from foh_pg.tables.items import Items, read_items
+from foh_pg.tables.keys import KeyArray, member
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key
 from foh_pg.updater import training
-from foh_pg.updater.description import Index, read_index
-from foh_pg.updater.items import Items, read_items
-from foh_pg.updater.keys import KeyArray, member
-from foh_pg.updater.progress import PENDING, Progressed
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, join_rows, no_rows, read_by_key
+from foh_pg.updater.handover import PENDING, Handover
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
@@ -39,7 +39,7 @@ class Batch:
 
     Attributes
     ----------
-    index : Index
+    index : IndexRow
     seqs : array
         The entries read: what an installation of this batch consumes.
     keys : array
@@ -62,7 +62,7 @@ class Batch:
         The stream has further entries.
     """
 
-    index: Index
+    index: IndexRow
     seqs: npt.NDArray[np.int64]
     keys: KeyArray
     rows: Rows
@@ -81,7 +81,7 @@ class Batch:
 
 
 def read_batch(
-    session: Session, size: int, progressed: Progressed, learns: bool, after: int | None = None
+    session: Session, size: int, handover: Handover, learns: bool, after: int | None = None
 ) -> Batch:
     """Read up to `size` entries, the oldest first, and their rows.
 
@@ -110,8 +110,8 @@ def read_batch(
         keys = np.unique(told[np.concatenate([part[2] for part in entries])[:size] == 1])
         rows = read_by_key(session, index, keys)
         fresh = _labelled(index, rows)
-        waiting = progressed.pending[~member(progressed.pending, keys)]
-        due = learns and len(fresh) + progressed.waiting >= int(index.options["learn_rows"])
+        waiting = handover.pending[~member(handover.pending, keys)]
+        due = learns and len(fresh) + handover.waiting >= int(index.options["learn_rows"])
         none = no_rows(index)
         return Batch(
             index,
@@ -122,7 +122,7 @@ def read_batch(
             False,
             False,
             read_by_key(session, index, waiting) if due else none,
-            read_by_key(session, index, progressed.held_out) if due else none,
+            read_by_key(session, index, handover.held_out) if due else none,
             due,
             more,
         )
@@ -140,14 +140,14 @@ def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
     return replace(batch, keys=keys, rows=join_rows(index, [batch.rows, further]), items=items)
 
 
-def _labelled(index: Index, rows: Rows) -> KeyArray:
+def _labelled(index: IndexRow, rows: Rows) -> KeyArray:
     """Rows that count towards a stage: all where there is no label to learn from."""
     return rows.keys if index.labels is None else rows.keys[rows.labels.lengths > 0]
 
 
 def _empty(
     session: Session,
-    index: Index,
+    index: IndexRow,
     seqs: npt.NDArray[np.int64],
     *,
     truncated: bool = False,
@@ -159,9 +159,7 @@ def _empty(
     return Batch(index, seqs, keys, none, items, truncated, resync, none, none, False, more)
 
 
-def progress_after(
-    batch: Batch, before: Progressed, *, learns: bool, studied: bool, forgot: bool
-) -> Progressed:
+def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: bool, forgot: bool) -> Handover:
     """What the next run must know once this batch is installed.
 
     `studied` says that the learner has learned from what was pending, `forgot` that it has let go of all keys
@@ -176,7 +174,7 @@ def progress_after(
     pending = np.concatenate([before.pending[~again], rows.keys[labelled]])
     waiting = before.waiting - int(np.count_nonzero(again)) + int(np.count_nonzero(labelled))
     changed = batch.items.keys
-    return Progressed(
+    return Handover(
         before.rows_seen + len(rows),
         0 if studied else waiting,
         index.keys.empty() if studied else pending[-PENDING:],

@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
+from foh_pg.tables.index_row import IndexRow, find_index, read_index
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import Arrays, load_arrays
+from foh_pg.tables.run import Progress, Run, recorded
+from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.tables.source import Rows
 from foh_pg.updater import training
-from foh_pg.updater.description import Index, find_index, read_index
 from foh_pg.updater.fill import fill, load_plan
-from foh_pg.updater.model import Model
 from foh_pg.updater.plan import Look, look, make_plan, with_geometry
-from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, Target, open_session
-from foh_pg.updater.source import Rows
-from foh_pg.updater.state import Arrays, load_arrays
 from foh_pg.updater.update import drain
 from foh_pg.updater.weighing import with_ranking
 
@@ -78,7 +78,7 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
         return run
 
 
-def _locked(session: Session, name: str) -> Index:
+def _locked(session: Session, name: str) -> IndexRow:
     index = find_index(session, name)
     session.lock(index.id, index.name)
     return read_index(session)
@@ -104,7 +104,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     return run
 
 
-def _train_and_fill(session: Session, run: Run, index: Index, kind: str) -> None:
+def _train_and_fill(session: Session, run: Run, index: IndexRow, kind: str) -> None:
     with run.phase("sample"), session.snapshot():
         index = read_index(session)
         seen = look(session, index)
@@ -132,7 +132,7 @@ class Trained:
     pending: npt.NDArray[Any]
 
 
-def train(index: Index, sample: Rows, rows: int, run: Run) -> Trained:
+def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
     """Learn from a sample of all rows, in stages, or take random hyperplanes through its mean."""
     learner = training.new_learner(index)
     held = training.held_out(index, sample)
@@ -155,7 +155,7 @@ def train(index: Index, sample: Rows, rows: int, run: Run) -> Trained:
     return Trained(model, learner.state(), verdict.metrics, none)
 
 
-def _stages(index: Index, learner: Learner, rows: Rows, run: Run) -> None:
+def _stages(index: IndexRow, learner: Learner, rows: Rows, run: Run) -> None:
     order = np.arange(len(rows))
     if float(index.options["forget"]) == 1 and learner.supervised:
         # Keys are often in an order that labels follow; where the past is forgotten, that order is time.
@@ -166,7 +166,7 @@ def _stages(index: Index, learner: Learner, rows: Rows, run: Run) -> None:
         training.learn(index, learner, rows.take(stage))
 
 
-def _plain_model(index: Index, sample: Rows) -> Model:
+def _plain_model(index: IndexRow, sample: Rows) -> Model:
     mean = sample.vectors.mean(axis=0, dtype=np.float64) if len(sample) else np.zeros(index.dimensions)
     return training.random_model(index, mean, training.scale_of(index, sample, mean))
 
@@ -174,7 +174,7 @@ def _plain_model(index: Index, sample: Rows) -> Model:
 # -- earlier models ------------------------------------------------------------------------------------------
 
 
-def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Arrays | None]:
+def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Arrays | None]:
     """The hash functions that a version served: its own, or those of the last version before that has any."""
     kept = [learned for (learned,) in session.rows(MODELS)]
     earlier = [learned for learned in kept if learned <= version]
@@ -188,7 +188,7 @@ def _earlier(session: Session, index: Index, version: int) -> tuple[Model, Array
     return model, load_arrays(session, "learner", earlier[-1])
 
 
-def _with_own_geometry(index: Index, model: Model, seen: Look) -> Model:
+def _with_own_geometry(index: IndexRow, model: Model, seen: Look) -> Model:
     """The geometry that the model had; made anew where it had none, as before this package knew of any."""
     if index.geometry == 0:
         return replace(model, geometry=None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg import pool
-from foh_pg.updater.centers import Centers, make_centers, no_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.source import Rows
+from foh_pg.tables.centers import Centers, make_centers, no_centers
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.source import Rows
 
 
-def choose_centers(index: Index, rows: int, sample: Rows) -> Centers:
+def choose_centers(index: IndexRow, rows: int, sample: Rows) -> Centers:
     """Areas and centers for `rows` rows, of which a sample is at hand: as many as the index should have."""
     if len(sample) == 0:
         return no_centers(index)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.database.copy import Ragged
-from foh_pg.updater.centers import Centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, positions
-from foh_pg.updater.lists import Entries, Members, Remarked, read_members
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_by_key
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.tables.centers import Centers
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray, positions
+from foh_pg.tables.lists import Entries, Members, Remarked, read_members
+from foh_pg.tables.model import Model
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import read_by_key
 
 # Members that are read and encoded at a time.
 OPENED_ROWS = 50_000
@@ -51,7 +51,7 @@ class Encoded:
 
 
 def encode_again(
-    session: Session, run: Run, index: Index, model: Model, centers: Centers, opened: IntArray
+    session: Session, run: Run, index: IndexRow, model: Model, centers: Centers, opened: IntArray
 ) -> Encoded:
     """Make the marks of all members of lists, given by the ids of their centers, anew."""
     none = np.zeros(0, dtype=np.int64)
@@ -79,7 +79,7 @@ def _portions(centers: Centers, opened: IntArray) -> Iterator[IntArray]:
         yield opened[number == i]
 
 
-def _encode(session: Session, index: Index, model: Model, ids: IntArray) -> Encoded:
+def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> Encoded:
     with session.snapshot():
         members = read_members(session, index, ids)
         rows = read_by_key(session, index, np.unique(members.keys.values))
@@ -103,7 +103,7 @@ def _without(members: Members, lists: IntArray) -> tuple[Members, npt.NDArray[np
 
 
 def with_new_marks(
-    session: Session, index: Index, model: Model, entries: Entries, lists: IntArray, changed: KeyArray
+    session: Session, index: IndexRow, model: Model, entries: Entries, lists: IntArray, changed: KeyArray
 ) -> tuple[Entries, KeyArray]:
     """Replace the marks of entries in some lists; also the keys there that the source does not have.
 

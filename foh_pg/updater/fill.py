@@ -9,24 +9,36 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import FenceError
-from foh_pg.updater.centers import SAMPLE, Centers, fill_samples, make_centers, no_centers, read_centers
-from foh_pg.updater.description import Index, read_index
+from foh_pg.tables.centers import (
+    SAMPLE,
+    Centers,
+    fill_samples,
+    make_centers,
+    no_centers,
+    read_centers,
+)
+from foh_pg.tables.index_row import IndexRow, read_index
+from foh_pg.tables.items import items_from_lists
+from foh_pg.tables.lists import Entries, join_entries, new_parts, no_entries, write_parts
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import (
+    PRESENT,
+    Arrays,
+    delete_arrays,
+    load_arrays,
+    save_arrays,
+)
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_page
 from foh_pg.updater.install import Installation, Placed, install
-from foh_pg.updater.items import items_from_lists
-from foh_pg.updater.lists import Entries, join_entries, new_parts, no_entries, write_parts
-from foh_pg.updater.model import Model
-from foh_pg.updater.neighbors import Neighbors
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_page
-from foh_pg.updater.state import PRESENT, Arrays, delete_arrays, load_arrays, save_arrays
+from foh_pg.updater.nearest_rows import Neighbors
 
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
 PAGE_BYTES = 64 << 20
@@ -106,11 +118,11 @@ class Position:
         )
 
 
-def options_text(index: Index) -> str:
+def options_text(index: IndexRow) -> str:
     return json.dumps([index.options, index.learner, index.labels], sort_keys=True)
 
 
-def fill(session: Session, run: Run, index: Index, plan: Plan, position: Position | None = None) -> None:
+def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> None:
     """Place every row of the source, then switch to what was made."""
     if position is None:
         position = Position.start(plan)
@@ -126,7 +138,7 @@ def fill(session: Session, run: Run, index: Index, plan: Plan, position: Positio
     _switch(session, run, index, plan, position)
 
 
-def _begin(session: Session, index: Index, plan: Plan) -> None:
+def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
     """Reserve the ids of the centers and write the plan down."""
     with session.write():
         values = {
@@ -137,11 +149,11 @@ def _begin(session: Session, index: Index, plan: Plan) -> None:
         if session.execute(RESERVE, values) != 1:
             raise FenceError(f"index {index.name!r} was changed by another updater: run the command again")
         session.execute(ORPHANS)
-        save_plan(session, index, plan)
+        save_plan(session, plan)
         delete_arrays(session, "position", PRESENT)
 
 
-def _place(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
     neighbors = Neighbors(index, plan.centers, plan.model)
@@ -162,7 +174,7 @@ def _place(session: Session, run: Run, index: Index, plan: Plan, position: Posit
         _write_piece(session, index, plan, position, neighbors.entries())
 
 
-def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
+def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
     # Without centers the table was empty when the plan was made: rows that have come since are in the stream.
     if len(page) == 0 or len(plan.centers) == 0:
@@ -176,7 +188,7 @@ def _place_page(index: Index, plan: Plan, page: Rows, neighbors: Neighbors) -> E
     return Entries(homes.reshape(-1), parts, page.keys[rows], geometry[rows], marks[rows])
 
 
-def _write_piece(session: Session, index: Index, plan: Plan, position: Position, entries: Entries) -> None:
+def _write_piece(session: Session, index: IndexRow, plan: Plan, position: Position, entries: Entries) -> None:
     ordered = new_parts(entries, position.parts)
     counts = np.bincount(entries.centers, minlength=len(plan.centers))
     position.lengths = position.lengths + counts
@@ -201,7 +213,7 @@ def _sample(plan: Plan, position: Position, entries: Entries) -> None:
     )
 
 
-def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Position) -> None:
+def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     first = int(plan.centers.ids[0]) if len(plan.centers) else index.next_center
     with session.snapshot():
         before = read_centers(session, index)
@@ -244,7 +256,7 @@ def _switch(session: Session, run: Run, index: Index, plan: Plan, position: Posi
 # -- what an interrupted filling goes on with ----------------------------------------------------------------
 
 
-def save_plan(session: Session, index: Index, plan: Plan) -> None:
+def save_plan(session: Session, plan: Plan) -> None:
     arrays: Arrays = {
         "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
         "consumed": plan.consumed,
@@ -261,7 +273,7 @@ def save_plan(session: Session, index: Index, plan: Plan) -> None:
         delete_arrays(session, "plan_learner", PRESENT)
 
 
-def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position] | None:
+def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Position] | None:
     """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
     arrays = load_arrays(session, "plan", PRESENT)
     if arrays is None:
@@ -297,26 +309,29 @@ def load_plan(session: Session, index: Index, kind: str) -> tuple[Plan, Position
     return plan, load_position(session, index) or Position.start(plan)
 
 
-def save_position(session: Session, index: Index, position: Position) -> None:
+def save_position(session: Session, index: IndexRow, position: Position) -> None:
     after = "" if position.after is None else str(position.after)
     arrays: Arrays = {
         "after": np.array(json.dumps([position.after is None, after, position.done])),
         "lengths": position.lengths,
         "parts": position.parts,
-        **_packed_keys(index, position.sample_keys[_within(position.sampled)]),
+        **index.keys.pack("sample_keys", position.sample_keys[_within(position.sampled)]),
         "sample_codes": position.sample_codes,
         "sampled": position.sampled,
     }
     save_arrays(session, "position", PRESENT, arrays)
 
 
-def load_position(session: Session, index: Index) -> Position | None:
+def load_position(session: Session, index: IndexRow) -> Position | None:
     arrays = load_arrays(session, "position", PRESENT)
     if arrays is None:
         return None
     none, after, done = json.loads(str(arrays["after"]))
     sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
-    sample_keys[_within(arrays["sampled"])] = _unpacked_keys(index, arrays)
+    if "sample_ends" in arrays:
+        # Saved by version 0.1.0.
+        arrays["sample_keys_lengths"] = np.diff(arrays["sample_ends"])
+    sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
     return Position(
         None if none else (int(after) if index.keys.dtype == np.int64 else after),
         done,
@@ -331,25 +346,6 @@ def load_position(session: Session, index: Index) -> Position | None:
 def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Which places of samples are filled."""
     return np.arange(SAMPLE) < sampled[:, None]
-
-
-def _packed_keys(index: Index, keys: npt.NDArray[Any]) -> Arrays:
-    """Keys as arrays that are saved without pickle; texts end to end, for one may be long and most short."""
-    if keys.dtype != object:
-        return {"sample_keys": keys}
-    texts = [str(key).encode() for key in keys.tolist()]
-    ends = np.cumsum([0, *map(len, texts)])
-    return {"sample_keys": np.frombuffer(b"".join(texts), dtype=np.uint8), "sample_ends": ends}
-
-
-def _unpacked_keys(index: Index, arrays: Arrays) -> npt.NDArray[Any]:
-    """The inverse of `_packed_keys`."""
-    if "sample_ends" not in arrays:
-        return np.asarray(arrays["sample_keys"], dtype=index.keys.dtype)
-    whole, ends = arrays["sample_keys"].tobytes(), arrays["sample_ends"].tolist()
-    keys = np.empty(len(ends) - 1, dtype=object)
-    keys[:] = [whole[low:high].decode() for low, high in pairwise(ends)]
-    return keys
 
 
 def discard_plan(session: Session) -> None:

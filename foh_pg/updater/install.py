@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
-from foh_pg.codes import pack
-from foh_pg.database.copy import FLOAT8, INT4, Bits, Vector
+from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
 from foh_pg.pool import default_probes
-from foh_pg.updater.centers import Centers, write_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.label_bits import SIGNATURE_BITS
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.state import PRESENT, Arrays, save_arrays
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
+from foh_pg.tables.centers import Centers, write_centers
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.label_bits import SIGNATURE_BITS
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
 
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000
@@ -87,7 +87,7 @@ class Installation:
 
     Attributes
     ----------
-    index : Index
+    index : IndexRow
         As it was read: its version is the one that this installation replaces.
     before, after : Centers
         All centers; only what differs is written.
@@ -110,7 +110,7 @@ class Installation:
         Kept with the model.
     """
 
-    index: Index
+    index: IndexRow
     before: Centers
     after: Centers
     model: Model
@@ -201,7 +201,7 @@ def _write_model(session: Session, new: Installation) -> None:
     session.execute(FORGET_STATES, {"present": PRESENT})
 
 
-def write_hash_functions(session: Session, index: Index, model: Model) -> None:
+def write_hash_functions(session: Session, index: IndexRow, model: Model) -> None:
     """Replace projection, geometry and linear model, and bring the dictionary of labels in line."""
     bits = model.bits
     session.execute("DELETE FROM {projection}")
@@ -229,7 +229,7 @@ def _write_geometry(session: Session, geometry: Geometry) -> None:
     session.copy_in("quantizer", ["threshold", "signs"], columns, made)
 
 
-def _write_label_bits(session: Session, index: Index, model: Model) -> None:
+def _write_label_bits(session: Session, index: IndexRow, model: Model) -> None:
     """Replace the linear model. A bit that no label has yet has no row, and costs a search nothing."""
     used = min(len(model.labels), SIGNATURE_BITS)
     weights, bias = np.zeros((SIGNATURE_BITS, model.bits), dtype=np.float32), np.zeros(SIGNATURE_BITS)

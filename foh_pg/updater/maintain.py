@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.updater.centers import Centers, make_centers, stored_rows
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray, member
-from foh_pg.updater.lists import read_members
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_by_key
+from foh_pg.tables.centers import Centers, make_centers, stored_rows
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray, member
+from foh_pg.tables.lists import read_members
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_by_key
 
 # A list this many times as long as it should be is split, unless it is short all the same.
 LONG_LIST = 3.0
@@ -57,7 +57,7 @@ class Splits:
     new: IntArray
 
 
-def split(session: Session, index: Index, centers: Centers, changed: KeyArray, version: int) -> Splits:
+def split(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Splits:
     """Cut long lists into pieces. The old center stays with the largest piece, new ones get the others.
 
     Parameters
@@ -89,20 +89,19 @@ def split(session: Session, index: Index, centers: Centers, changed: KeyArray, v
         if room < 1:
             break
     after = centers.with_(tried=tried, rows=rows)
-    for new in added:
-        after = after.append(new)
+    after = after.joined(added)
     columns = [np.concatenate(column) for column in zip(*moved, strict=True)]
     return Splits(_with_areas(index, rng, after), np.array(lists, dtype=np.int64), *columns)
 
 
-def list_limit(index: Index, centers: Centers) -> float:
+def list_limit(index: IndexRow, centers: Centers) -> float:
     """The length above which a list is split."""
     rows = int(centers.lengths.sum())
     target = pool.target_centers(max(rows, 1), index.options["centers"])
     return max(LONG_LIST * rows / target, SHORT_LIST)
 
 
-def _room(index: Index, centers: Centers) -> int:
+def _room(index: IndexRow, centers: Centers) -> int:
     """How many centers may come: any number, unless the user has fixed it."""
     fixed = index.options["centers"]
     return len(centers) + 1 if fixed is None else max(0, int(fixed) - len(centers))
@@ -119,7 +118,7 @@ def _long(centers: Centers, limit: float) -> list[int]:
 
 def _split_one(
     session: Session,
-    index: Index,
+    index: IndexRow,
     rng: np.random.Generator,
     center: int,
     changed: KeyArray,
@@ -156,12 +155,12 @@ def _split_one(
     return placed, number[piece], means[order]
 
 
-def _read(session: Session, index: Index, keys: KeyArray) -> Rows:
+def _read(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
     with session.snapshot():
         return read_by_key(session, index, keys)
 
 
-def _with_areas(index: Index, rng: np.random.Generator, centers: Centers) -> Centers:
+def _with_areas(index: IndexRow, rng: np.random.Generator, centers: Centers) -> Centers:
     """Find new areas where splits have made the present ones long; centers and lists stay."""
     if len(centers) <= LONG_AREA * (len(centers.areas) + 1) ** 2:
         return centers

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import CodeArray
-from foh_pg.updater.affected import Affected, find_affected
-from foh_pg.updater.batch import Batch
-from foh_pg.updater.centers import SAMPLE, Centers, fill_samples
-from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.description import Index
-from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
-from foh_pg.updater.items import Items, items_of, join_items, moved_items, read_items, write_items
-from foh_pg.updater.keys import KeyArray, member, positions
-from foh_pg.updater.lists import (
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.items import (
+    Items,
+    items_of,
+    moved_items,
+    read_items,
+    write_items,
+)
+from foh_pg.tables.keys import KeyArray, member, positions
+from foh_pg.tables.lists import (
     Entries,
     ListChange,
     change_lists,
@@ -25,10 +27,14 @@ from foh_pg.updater.lists import (
     read_tails,
     write_lists,
 )
+from foh_pg.tables.model import Model
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.updater.affected import Affected, find_affected
+from foh_pg.updater.batch import Batch
+from foh_pg.updater.choose import choose_centers
+from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
 from foh_pg.updater.maintain import Splits, split
-from foh_pg.updater.model import Model
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
 
 IntArray = npt.NDArray[np.int64]
 
@@ -58,7 +64,7 @@ class Merging:
     budget: int | None
 
     @property
-    def index(self) -> Index:
+    def index(self) -> IndexRow:
         return self.batch.index
 
     @property
@@ -94,7 +100,7 @@ class Merged:
     encoded: int
     moved: int
 
-    def write(self, session: Session, index: Index) -> None:
+    def write(self, session: Session, index: IndexRow) -> None:
         write_lists(session, index, self.lists)
         write_items(session, index, self.gone, self.put)
 
@@ -134,7 +140,7 @@ def merge(work: Merging) -> Merged:
     with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
         encoded = encode_again(work.session, run, work.index, model, work.centers, alone)
         renewed = np.union1d(splits.lists, np.union1d(np.intersect1d(opened, touched), encoded.incomplete))
-        loaded = _load(work, splits, np.unique(homes), renewed)
+        loaded = _load(work, np.unique(homes), renewed)
     with run.phase("place"):
         return _changes(work, splits, joining, homes, encoded, loaded)
 
@@ -168,7 +174,7 @@ def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     return Entries(homes.reshape(-1), parts, rows.keys[each], geometry[each], marks[each]), homes
 
 
-def _load(work: Merging, splits: Splits, joined: IntArray, renewed: IntArray) -> Loaded:
+def _load(work: Merging, joined: IntArray, renewed: IntArray) -> Loaded:
     session, index = work.session, work.index
     whole = np.union1d(work.batch.items.lists(), renewed)
     tails = np.setdiff1d(joined, whole)
@@ -194,7 +200,7 @@ def _changes(
     leaving |= moves
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
-    put = join_items(items_of(batch.rows.keys, homes), _moved_items(work, splits))
+    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, splits)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
     in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import pool
-from foh_pg.database.copy import INT8
-from foh_pg.geometry import Geometry
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import INT8
+from foh_pg.tables.index_row import IndexRow, read_index
+from foh_pg.tables.model import Model, typical_distance
+from foh_pg.tables.model_state import Arrays
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.description import Index, read_index
 from foh_pg.updater.fill import Plan, fill, options_text
-from foh_pg.updater.model import Model, typical_distance
-from foh_pg.updater.progress import Progressed
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, count_rows, read_sample
-from foh_pg.updater.state import Arrays
+from foh_pg.updater.handover import Handover
 from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
@@ -49,7 +49,7 @@ class Look:
         return self.sample.take(chosen)
 
 
-def look(session: Session, index: Index) -> Look:
+def look(session: Session, index: IndexRow) -> Look:
     """Inside the caller's snapshot."""
     found = [part[0] for part in session.copy_out(SEQS, [INT8])]
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
@@ -59,7 +59,7 @@ def look(session: Session, index: Index) -> Look:
     return Look(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))
 
 
-def with_geometry(index: Index, model: Model, sample: Rows) -> Model:
+def with_geometry(index: IndexRow, model: Model, sample: Rows) -> Model:
     """The model with geometry bits made for these rows; as it is where geometry is off or there is no row."""
     if index.geometry == 0:
         return replace(model, geometry=None)
@@ -69,13 +69,13 @@ def with_geometry(index: Index, model: Model, sample: Rows) -> Model:
     return replace(model, geometry=Geometry.fit(sample.vectors, index.geometry, index.distance, seed))
 
 
-def plain_geometry(index: Index) -> Geometry | None:
+def plain_geometry(index: IndexRow) -> Geometry | None:
     """Geometry bits around the origin, as an index has them before any row."""
     return Geometry.plain(index.dimensions, index.geometry, index.distance) if index.geometry else None
 
 
 def make_plan(
-    index: Index,
+    index: IndexRow,
     kind: str,
     model: Model,
     learner: Arrays | None,
@@ -90,7 +90,7 @@ def make_plan(
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
     waiting = none if pending is None else pending
-    progress = Progressed(seen.rows, len(waiting), waiting, held, none)
+    progress = Handover(seen.rows, len(waiting), waiting, held, none)
     return Plan(
         kind,
         index.version,
@@ -106,7 +106,7 @@ def make_plan(
 
 
 def fill_again(
-    session: Session, run: Run, index: Index, model: Model, learner: Arrays | None, progressed: Progressed
+    session: Session, run: Run, index: IndexRow, model: Model, learner: Arrays | None, handover: Handover
 ) -> None:
     """Encode and place every row by a given model: `update --full`, and rows that must be read again."""
     with run.phase("sample"), session.snapshot():
@@ -118,5 +118,5 @@ def fill_again(
         model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
     with run.phase("centers"):
         plan = make_plan(index, "full", model, learner, seen, {})
-        plan = replace(plan, progress=replace(progressed, rows_seen=seen.rows).to_arrays(index))
+        plan = replace(plan, progress=replace(handover, rows_seen=seen.rows).to_arrays(index))
     fill(session, run, index, plan)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foh_pg.database.copy import FLOAT8, INT4, Vector
-from foh_pg.geometry import Geometry
-from foh_pg.updater.description import Index
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Vector
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.session import Session
 from foh_pg.updater.install import Placed
-from foh_pg.updater.model import Model
-from foh_pg.updater.session import Session
-from foh_pg.updater.state import load_arrays
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m
@@ -40,7 +40,7 @@ class Present:
     placed: Placed
 
 
-def load_present(session: Session, index: Index) -> Present:
+def load_present(session: Session, index: IndexRow) -> Present:
     """Read the model that is served, inside the caller's snapshot."""
     learned, trained, scale, mean, placed, first_center = session.one(PRESENT_MODEL)
     weight, signed = float(index.options["label_weight"]), index.labels is not None
@@ -58,7 +58,7 @@ def load_present(session: Session, index: Index) -> Present:
     return Present(replace(model, geometry=geometry, signed=signed), learned, True, where)
 
 
-def _read_geometry(session: Session, index: Index) -> Geometry | None:
+def _read_geometry(session: Session, index: IndexRow) -> Geometry | None:
     if index.geometry == 0:
         return None
     plain = Geometry.plain(index.dimensions, index.geometry, index.distance)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.codes import hamming
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model, Vectors
-from foh_pg.updater.run import Run
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import read_page
+from foh_pg.arrays.codes import hamming
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model, Vectors
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import read_page
 
 PAGE_ROWS = 4096
 
@@ -30,7 +30,7 @@ class Best:
     distances: Values
 
     @classmethod
-    def none(cls, index: Index, queries: int) -> Best:
+    def none(cls, index: IndexRow, queries: int) -> Best:
         empty = np.zeros((queries, 0))
         return cls(empty, np.empty((queries, 0), dtype=index.keys.dtype), empty)
 
@@ -59,7 +59,7 @@ class Best:
 
 
 def scan(
-    session: Session, run: Run, index: Index, queries: Vectors, plain: Model, keep: int, total: int
+    session: Session, run: Run, index: IndexRow, queries: Vectors, plain: Model, keep: int, total: int
 ) -> tuple[Best, Best, int]:
     """The nearest rows by the exact distance and by the codes of a model, and how many rows there are.
 
@@ -82,7 +82,7 @@ def scan(
     return exact, coded, seen
 
 
-def exact_distances(index: Index, queries: Vectors, rows: Vectors) -> Values:
+def exact_distances(index: IndexRow, queries: Vectors, rows: Vectors) -> Values:
     """What pgvector's operator gives for the distance of the index."""
     left, right = queries.astype(np.float64), rows.astype(np.float64)
     products: Any = left @ right.T

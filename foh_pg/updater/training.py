@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import learners
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import Learner, RandomHyperplanes
-from foh_pg.metrics import mean_average_precision
-from foh_pg.updater.description import Index
-from foh_pg.updater.keys import KeyArray
-from foh_pg.updater.model import Model, label_lists, typical_distance
-from foh_pg.updater.source import Rows, take_ragged
-from foh_pg.updater.state import Arrays
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model, label_lists, typical_distance
+from foh_pg.tables.model_state import Arrays
+from foh_pg.tables.source import Rows
 
 # With fewer held-out rows than this a comparison says nothing.
 LEAST_HELD_OUT = 40
@@ -29,7 +29,7 @@ ALTERABLE = ("label_weight", "memory", "forget", "similarity", "max_labels")
 LONGEST_LABEL = 500
 
 
-def new_learner(index: Index) -> Learner:
+def new_learner(index: IndexRow) -> Learner:
     """The learner that the index asks for, with its options, before any row."""
     if index.labels is None:
         return RandomHyperplanes(index.bits, seed=int(index.options["seed"]))
@@ -38,7 +38,7 @@ def new_learner(index: Index) -> Learner:
     return made.set_parameters(**_parameters(index, made, ("seed", *ALTERABLE)))
 
 
-def restored(index: Index, arrays: Arrays) -> Learner:
+def restored(index: IndexRow, arrays: Arrays) -> Learner:
     """A learner that was saved, with the options that the index has now."""
     learner, wanted = Learner.from_state(arrays), new_learner(index)
     if type(learner) is not type(wanted):
@@ -52,7 +52,7 @@ def restored(index: Index, arrays: Arrays) -> Learner:
     return learner.set_parameters(**_parameters(index, learner, ALTERABLE))
 
 
-def _parameters(index: Index, learner: Learner, names: tuple[str, ...]) -> dict[str, Any]:
+def _parameters(index: IndexRow, learner: Learner, names: tuple[str, ...]) -> dict[str, Any]:
     known = learner.parameters()
     chosen = {name: index.options[name] for name in names if name in known}
     if chosen.get("max_labels") == 0:
@@ -60,12 +60,12 @@ def _parameters(index: Index, learner: Learner, names: tuple[str, ...]) -> dict[
     return chosen
 
 
-def held_out(index: Index, rows: Rows) -> npt.NDArray[np.bool_]:
+def held_out(index: IndexRow, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows never train."""
     return index.keys.shares(rows.keys) < float(index.options["held_out"])
 
 
-def learn(index: Index, learner: Learner, rows: Rows) -> None:
+def learn(index: IndexRow, learner: Learner, rows: Rows) -> None:
     """One stage. Rows without labels are the learner's to skip."""
     labels = None
     if index.labels is not None:
@@ -73,7 +73,7 @@ def learn(index: Index, learner: Learner, rows: Rows) -> None:
     learner.partial_fit(rows.vectors, labels, names_of(index, rows.keys))
 
 
-def names_of(index: Index, keys: KeyArray) -> KeyArray:
+def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
     """What a learner knows rows by: their keys, or digests of texts, of which one may be very long."""
     if index.keys.dtype is not object:
         return keys
@@ -81,7 +81,9 @@ def names_of(index: Index, keys: KeyArray) -> KeyArray:
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 
-def served(index: Index, learner: Learner, scale: float, rows: Rows, present: Model | None = None) -> Model:
+def served(
+    index: IndexRow, learner: Learner, scale: float, rows: Rows, present: Model | None = None
+) -> Model:
     """What the learner has come to, for this index.
 
     Parameters
@@ -98,14 +100,16 @@ def served(index: Index, learner: Learner, scale: float, rows: Rows, present: Mo
     return made.with_label_bits(rows.vectors, rows.labels, present)
 
 
-def random_model(index: Index, mean: npt.NDArray[Any], scale: float, present: Model | None = None) -> Model:
+def random_model(
+    index: IndexRow, mean: npt.NDArray[Any], scale: float, present: Model | None = None
+) -> Model:
     """Random hyperplanes through a mean, for this index."""
     made = Model.random(mean, index.bits, int(index.options["seed"]), scale)
     made = replace(made, signed=index.labels is not None)
     return made if present is None else replace(made, geometry=present.geometry, length=present.length)
 
 
-def scale_of(index: Index, rows: Rows, mean: npt.NDArray[Any]) -> float:
+def scale_of(index: IndexRow, rows: Rows, mean: npt.NDArray[Any]) -> float:
     return 1.0 if index.distance == "cosine" else typical_distance(rows.vectors, mean)
 
 
@@ -134,7 +138,7 @@ class Examination:
         cut = len(self.rows) // 4
         queries = model.encode(self.rows.vectors[:cut])
         base = np.arange(cut, len(self.rows))
-        stored = model.encode(self.rows.vectors[cut:], take_ragged(self.rows.labels, base))
+        stored = model.encode(self.rows.vectors[cut:], self.rows.labels.take(base))
         hot = self.sets.multi_hot(int(self.sets.ids.max()) + 1)
         return mean_average_precision(queries, stored, hot[:cut], hot[cut:])
 
@@ -148,7 +152,7 @@ class Verdict:
     note: str = ""
 
 
-def compare(index: Index, rows: Rows, candidate: Model, present: Model | None) -> Verdict:
+def compare(index: IndexRow, rows: Rows, candidate: Model, present: Model | None) -> Verdict:
     """Look at a candidate before it is served, beside the present model where that was trained.
 
     The first model must not be worse than random hyperplanes, a later one not worse than the present one by

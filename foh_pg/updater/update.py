@@ -11,22 +11,22 @@ import numpy as np
 from foh_pg import pool
 from foh_pg.errors import BuildError, FenceError
 from foh_pg.learners import Learner
+from foh_pg.tables.centers import Centers, no_centers, read_centers
+from foh_pg.tables.index_row import IndexRow, find_index, read_index
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model import Model
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.run import Progress, Run, recorded
+from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.tables.source import Rows, join_rows
 from foh_pg.updater import training
-from foh_pg.updater.batch import Batch, progress_after, read_batch, with_rows
-from foh_pg.updater.centers import Centers, no_centers, read_centers
-from foh_pg.updater.description import Index, find_index, read_index
+from foh_pg.updater.batch import Batch, handover_after, read_batch, with_rows
 from foh_pg.updater.fill import discard_plan
+from foh_pg.updater.handover import Handover, load_handover, shape_of
 from foh_pg.updater.install import Installation, Placed, install
-from foh_pg.updater.keys import KeyArray
 from foh_pg.updater.merge import Merging, merge
-from foh_pg.updater.model import Model
 from foh_pg.updater.plan import fill_again
 from foh_pg.updater.present import load_present
-from foh_pg.updater.progress import Progressed, load_progress, shape_of
-from foh_pg.updater.run import Progress, Run, recorded
-from foh_pg.updater.session import Session, Target, open_session
-from foh_pg.updater.source import Rows, join_rows
-from foh_pg.updater.state import load_arrays
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 BATCH_SIZE = 2000
@@ -103,10 +103,10 @@ def drain(session: Session, run: Run) -> None:
 
 
 def _update(
-    session: Session, run: Run, index: Index, batch_size: int, deadline: float | None, full: bool
+    session: Session, run: Run, index: IndexRow, batch_size: int, deadline: float | None, full: bool
 ) -> None:
     work: Work | None = None
-    shape = load_progress(session, index).shape
+    shape = load_handover(session, index).shape
     if shape not in ("", shape_of(index)):
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
@@ -137,13 +137,13 @@ class Work:
 
     session: Session
     run: Run
-    index: Index
+    index: IndexRow
     centers: Centers
     model: Model
     learned: int
     first: bool
     placed: Placed
-    progressed: Progressed
+    handover: Handover
     learner: Learner | None = None
     resync: bool = False
 
@@ -161,7 +161,7 @@ class Work:
                 present.learned,
                 present.first,
                 present.placed,
-                load_progress(session, index),
+                load_handover(session, index),
             )
 
     @property
@@ -187,7 +187,7 @@ class Work:
         """
         if not self.first or batch.truncated:
             return False
-        seen = self.progressed.rows_seen + len(batch.rows)
+        seen = self.handover.rows_seen + len(batch.rows)
         return batch.due or seen >= int(self.index.options["learn_rows"])
 
     def _outgrew(self, batch: Batch) -> bool:
@@ -203,7 +203,7 @@ class Work:
         return target > OUTGROWN * len(self.centers)
 
     def _read(self, batch_size: int) -> Batch:
-        batch = read_batch(self.session, batch_size, self.progressed, self.learns)
+        batch = read_batch(self.session, batch_size, self.handover, self.learns)
         self._check(batch)
         return batch
 
@@ -241,9 +241,9 @@ class Work:
             batch,
             merged.centers,
             stage,
-            progress_after(
+            handover_after(
                 batch,
-                self.progressed,
+                self.handover,
                 learns=self.learns,
                 studied=stage.studied,
                 forgot=stage.learner is not None,
@@ -264,7 +264,7 @@ class Work:
         batch: Batch,
         after: Centers,
         stage: Stage,
-        progressed: Progressed,
+        handover: Handover,
         write: Any,
         placed: Placed,
     ) -> None:
@@ -279,7 +279,7 @@ class Work:
             stage.model,
             learned,
             stage.learner.state() if stage.learner is not None else None,
-            progressed.to_arrays(self.index),
+            handover.to_arrays(self.index),
             next_center,
             batch.seqs,
             write,
@@ -290,7 +290,7 @@ class Work:
         self.index = replace(self.index, version=version, next_center=next_center)
         self.centers, self.model, self.learned = after, stage.model, learned
         self.first = self.first and not stage.new
-        self.placed, self.progressed = placed, progressed
+        self.placed, self.handover = placed, handover
         self.learner = stage.learner or self.learner
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class Work:
     def _stage(self, batch: Batch) -> Stage:
         """Learn from the batch where there is enough to learn from; with no transaction open."""
         index = self.index
-        changed = np.union1d(self.progressed.forgotten, batch.items.keys)
+        changed = np.union1d(self.handover.forgotten, batch.items.keys)
         if not batch.due:
             stage = self._center(batch)
             if len(changed) < min(int(index.options["learn_rows"]), FORGOTTEN):
@@ -331,7 +331,7 @@ class Work:
 
     def _center(self, batch: Batch) -> Stage:
         """Without anything learned: put the first, random hyperplanes through the mean of the rows, once."""
-        index, seen = self.index, self.progressed.rows_seen + len(batch.rows)
+        index, seen = self.index, self.handover.rows_seen + len(batch.rows)
         if not self.first or len(batch.rows) < 2 or seen < int(index.options["learn_rows"]):
             return Stage(self.model, False, False, None, {})
         mean = batch.rows.vectors.mean(axis=0, dtype=np.float64)
@@ -372,10 +372,10 @@ class Work:
             session.execute("DELETE FROM {list}")
             session.execute("DELETE FROM {item}")
 
-        progressed = Progressed(0, 0, none, none, none)
+        handover = Handover(0, 0, none, none, none)
         # Rows written since name the centers that go here.
         placed = Placed(self.index.version + 1, self.index.next_center)
-        self._install(batch, no_centers(self.index), stage, progressed, write, placed)
+        self._install(batch, no_centers(self.index), stage, handover, write, placed)
 
     def fill_all(self, batch_size: int) -> None:
         """Learn from what is in the stream, then read, encode and place the whole source."""
@@ -386,12 +386,12 @@ class Work:
         learner, after, more = None, 0, True
         while more:
             with self.run.phase("read"):
-                batch = read_batch(self.session, batch_size, self.progressed, self.learns, after)
+                batch = read_batch(self.session, batch_size, self.handover, self.learns, after)
             self._check(batch)
             stage = self._stage(batch)
             forgot = stage.learner is not None
-            self.progressed = progress_after(
-                batch, self.progressed, learns=self.learns, studied=stage.studied, forgot=forgot
+            self.handover = handover_after(
+                batch, self.handover, learns=self.learns, studied=stage.studied, forgot=forgot
             )
             self.model, self.first = stage.model, self.first and not stage.new
             learner = stage.learner or learner
@@ -399,7 +399,7 @@ class Work:
             after, more = int(batch.seqs[-1]) if batch.more else after, batch.more
         learner = learner or self._load_learner()
         state = learner.state() if learner.started else None
-        fill_again(self.session, self.run, self.index, self.model, state, self.progressed)
+        fill_again(self.session, self.run, self.index, self.model, state, self.handover)
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import pool
-from foh_pg.codes import hamming
-from foh_pg.updater.description import Index
-from foh_pg.updater.label_bits import SIGNATURE_BITS
-from foh_pg.updater.model import Model, label_lists
-from foh_pg.updater.ranking import Ranking
-from foh_pg.updater.run import Run
+from foh_pg.arrays.codes import hamming
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.label_bits import SIGNATURE_BITS
+from foh_pg.tables.model import Model, label_lists
+from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.scan import exact_distances
-from foh_pg.updater.session import Session
-from foh_pg.updater.source import Rows, read_sample
 from foh_pg.updater.training import held_out
 
 # Rows that ask, and rows that answer, at the most; with fewer that ask there is nothing to choose by.
@@ -34,7 +34,7 @@ BASE_ROWS = 20_000
 LEAST_QUERIES = 40
 
 K = 10
-# As in sql/index/near.sql.
+# As in sql/index/search/near.sql.
 SHORTLIST = 16
 LOOKED = 64
 VOTERS = 7
@@ -61,7 +61,7 @@ class Weighed:
 
 
 def weigh(
-    index: Index, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
+    index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
 ) -> Weighed:
     """Choose how to rank, by precision at ten on held-out rows, recall of the exact ten where that ties.
 
@@ -102,7 +102,7 @@ def weigh(
     return Weighed(ranking, metrics, note)
 
 
-def with_ranking(run: Run, index: Index, model: Model, sample: Rows, rows: int) -> Model:
+def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: int) -> Model:
     """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
     with run.phase("weigh"):
         weighed = weigh(index, model, sample, held_out(index, sample), rows)
@@ -118,7 +118,7 @@ def outdated(ranking: Ranking, rows: int) -> bool:
     return rows >= 2 * max(ranking.rows, LEAST_QUERIES)
 
 
-def read_sample_to_weigh(session: Session, index: Index, rows: int) -> Rows:
+def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:
     """Rows of the whole table, as many as a choice needs."""
     with session.snapshot():
         return read_sample(session, index, min(1.0, 1.1 * BASE_ROWS / max(rows, 1)))
@@ -180,7 +180,7 @@ def _round(values: Floats) -> float:
 class Trial:
     """A small index in memory, and the queries put to it."""
 
-    def __init__(self, index: Index, model: Model, base: Rows, queries: Rows) -> None:
+    def __init__(self, index: IndexRow, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
         self.relevant = _sharing(queries, base)
@@ -210,7 +210,7 @@ class Trial:
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
-    def of(cls, index: Index, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
+    def of(cls, index: IndexRow, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
         others = np.setdiff1d(np.arange(len(rows)), asking)
         if len(others) > BASE_ROWS:
             rng = np.random.default_rng(int(index.options["seed"]))
@@ -234,7 +234,7 @@ class Trial:
         return rows[np.argsort(bits, kind="stable")]
 
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
-        """Answer every query as sql/index/near.sql and search.sql would; recall is that of the exact ten."""
+        """Answer every query as sql/index/search/ would; recall is that of the exact ten."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
         found = self.looked(ranking.probes or self.probes, max(LOOKED, 2 * shortlist))
         lean = found.lean(ranking, self.linear)
@@ -317,7 +317,7 @@ def _differing(
 
 
 def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What orders the centers of a query, as sql/index/nearest.sql does it."""
+    """What orders the centers of a query, as sql/index/search/nearest.sql does it."""
     if metric == "l2":
         return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
     return np.asarray(-(left @ right.T))

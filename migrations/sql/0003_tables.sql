@@ -59,5 +59,12 @@ CREATE TABLE foh.updating (
 );
 INSERT INTO foh.updating (index) SELECT i.id FROM foh.index i;
 
+-- Which functions, views and templates are installed: the digest of the statements that made them, and the version of the
+-- package that these came with. One row.
+CREATE TABLE foh.code (
+    digest  text PRIMARY KEY,
+    version text NOT NULL
+);
+
 -- The state of a build that was interrupted fits the old lists only.
 DELETE FROM foh.model_state WHERE version = 0 AND name IN ('plan', 'plan_learner', 'position');

@@ -1,4 +1,4 @@
-"""The functions of version 0.1.0. Later ones belong to no revision: see `foh_pg.database.migrations`."""
+"""The functions of version 0.1.0. Later ones belong to no revision: see `foh_pg.schema.migrations`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic.operations import Operations
 
-from foh_pg.database.script import apply
+from foh_pg.schema.script import apply
 
 revision = "0003"
 down_revision = "0002"

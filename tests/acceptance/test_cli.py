@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from foh_pg.cli import app
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 from tests.postgres import Database, install_pgvector
 
 

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.tables.session import Session
 from foh_pg.updater import update
-from foh_pg.updater.session import Session
 from tests.digits import create_index, create_table, insert, violations, waiting
 from tests.postgres import SETTINGS, Database, Server
 from tests.watching import Watch

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from foh_pg.database import migrations
+from foh_pg.schema import migrations
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -77,7 +77,7 @@ def test_prints_the_same_sql(installed: Path, tmp_path: Path) -> None:
 def test_migrates_an_embedded_server(installed: Path, tmp_path: Path) -> None:
     program = """if True:
         import subprocess, sys
-        from foh_pg.embedded import EmbeddedServer
+        from foh_pg.postgres.embedded import EmbeddedServer
         import psycopg
         with EmbeddedServer(sys.argv[1], 16) as server:
             with psycopg.connect(server.dsn(), autocommit=True) as connection:

@@ -12,10 +12,11 @@ import psycopg
 import pytest
 
 from foh_pg import updater
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
 from foh_pg.errors import BusyError, FenceError, SessionError
+from foh_pg.postgres.connect import connect
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
+from foh_pg.tables.session import open_session
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import SETTINGS, Database, install_pgvector
 from tests.recorded_state import recorded_state
@@ -98,7 +99,7 @@ def test_lock_taken_over(prepared: Connection, database: Database) -> None:
 def test_the_fence_stands_without_the_lock(
     prepared: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foh_pg.updater.session.Session.check", lambda self: None)
+    monkeypatch.setattr("foh_pg.tables.session.Session.check", lambda self: None)
 
     def take_over() -> None:
         prepared.execute("SELECT pg_advisory_unlock_all()")
@@ -113,7 +114,7 @@ def test_the_fence_stands_without_the_lock(
 
 
 def test_connection_moved_by_a_proxy(prepared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    with updater.session.open_session(prepared) as session:
+    with open_session(prepared) as session:
         session.pid += 1
         with pytest.raises(SessionError, match="pools transactions"), session.snapshot():
             pass

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from foh_pg import updater
-from foh_pg.embedded import EmbeddedServer, server_user
 from foh_pg.errors import SessionError
+from foh_pg.postgres.embedded import EmbeddedServer, server_user
 from tests.postgres import SETTINGS
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from foh_pg.embedded import EmbeddedServer
 from psycopg import IsolationLevel
 
 from foh_pg import updater
-from foh_pg.embedded import EmbeddedServer
 from foh_pg.errors import BusyError
 from tests.faults import storm
 from tests.faults.oracle import differences

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foh_pg.database.connection import connect
+from foh_pg.postgres.connect import connect
 from tests.postgres import Database
 
 

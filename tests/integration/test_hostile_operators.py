@@ -21,12 +21,13 @@ from typer.testing import CliRunner
 from foh_pg import Index
 from foh_pg.cli.app import app
 from foh_pg.cli.watch import open_connection
-from foh_pg.database import migrations
 from foh_pg.langchain import FOHVectorStore
 from foh_pg.psycopg import register_foh
+from foh_pg.quality import evaluate
+from foh_pg.schema import migrations
 from foh_pg.sqlalchemy import FOHIndex, select_nearest
-from foh_pg.updater import build, evaluate, rebuild, rollback, update
-from foh_pg.updater.watch import Settings, Watcher
+from foh_pg.updater import build, rebuild, rollback, update
+from foh_pg.watcher.watch import Settings, Watcher
 from tests.postgres import Database
 
 Connection = psycopg.Connection[Any]

@@ -15,10 +15,10 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from foh_pg.database import migrations, resources, script
 from foh_pg.errors import FohError
+from foh_pg.quality.evaluate import evaluate
+from foh_pg.schema import files, migrations, script
 from foh_pg.updater.build import rebuild
-from foh_pg.updater.evaluate import evaluate
 from foh_pg.updater.update import update
 from tests.postgres import Database
 
@@ -134,7 +134,7 @@ def release(superuser: Connection) -> None:
     around = ["install/lock.sql", "install/trust.sql", "install/become_owner.sql"]
     after = ["install/leave.sql", "install/restore_path.sql"]
     with superuser.transaction():
-        for statement in [*map(resources.sql, around), *script.code(), *map(resources.sql, after)]:
+        for statement in [*map(files.sql, around), *script.code(), *map(files.sql, after)]:
             superuser.execute(statement.encode())
 
 

@@ -13,8 +13,8 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from foh_pg import AsyncIndex, Index, Match
-from foh_pg.database.code import Code
 from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.postgres.code import Code
 from foh_pg.updater import build, rebuild
 from tests import digits
 from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors

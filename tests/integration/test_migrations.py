@@ -12,10 +12,11 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
-from foh_pg.database import migrations
-from foh_pg.database.connection import connect
-from foh_pg.database.migrations import migrate, offline
+import foh_pg
 from foh_pg.errors import InputError, SchemaError
+from foh_pg.postgres.connect import connect
+from foh_pg.schema import migrations, script
+from foh_pg.schema.migrations import migrate, offline
 from tests.catalog import dump
 from tests.postgres import Database, Server, install_pgvector
 
@@ -321,6 +322,59 @@ class TestPlaces:
         assert superuser.execute(owner).fetchone() == ("foh_owner",)
 
 
+class TestCode:
+    """Functions belong to no revision: they are made again whenever they are not those of this package."""
+
+    RECORDED = "SELECT digest, version FROM foh.code"
+    # What another version might have: this function does something else.
+    OTHER = "CREATE OR REPLACE FUNCTION foh._learners() RETURNS text[] LANGUAGE sql AS $$ SELECT '{other}'::text[] $$"
+    LEARNERS = "SELECT foh._learners()"
+
+    def test_the_digest_and_our_version_are_recorded(self, database: Database) -> None:
+        installer = database.connect("installer")
+        assert installer.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
+
+    def test_other_code_is_replaced_and_every_index_rendered_again(self, database: Database) -> None:
+        owner, installer = database.connect("app_owner"), database.connect("installer")
+        owner.execute("CREATE TABLE product (id int PRIMARY KEY, embedding extensions.vector(3))")
+        owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
+        before = dump(installer)
+        installer.execute("SET ROLE foh_owner")
+        installer.execute(self.OTHER)
+        installer.execute("DROP FUNCTION foh.products_nearest_by_bits")
+        installer.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")
+        installer.execute("RESET ROLE")
+        assert migrations.code_is_outdated(installer)
+        assert migrate(installer) == (migrations.head(), migrations.head())
+        assert dump(installer) == before
+        assert installer.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
+        assert not migrations.code_is_outdated(installer)
+
+    def test_nothing_runs_where_the_digest_is_the_same(self, database: Database) -> None:
+        installer = database.connect("installer")
+        installer.execute("SET ROLE foh_owner")
+        installer.execute(self.OTHER)
+        installer.execute("RESET ROLE")
+        migrate(installer)
+        assert installer.execute(self.LEARNERS).fetchone() == (["other"],)
+
+    def test_a_failure_leaves_the_code_that_was_there(
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        installer = database.connect("installer")
+        before = installer.execute(self.RECORDED).fetchall()
+        real = script._code()
+        monkeypatch.setattr(script, "_code", lambda: [*real, "SELECT 1/0"])
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            migrate(installer)
+        assert installer.execute(self.RECORDED).fetchall() == before
+
+    def test_who_may_not_read_the_digest_is_told_nothing_of_it(self, database: Database) -> None:
+        database.connect("installer").execute("GRANT USAGE ON SCHEMA foh TO app_writer")
+        database.connect("installer").execute("GRANT SELECT ON foh.alembic_version TO app_writer")
+        assert not migrations.code_is_outdated(database.connect("app_writer"))
+
+
 class TestDowngrade:
     def test_back_and_up_again(self, fresh: Database) -> None:
         installer = fresh.connect("installer")
@@ -434,7 +488,7 @@ class TestOffline:
         assert dump(empty.connect("installer")) == before
 
     def test_needs_no_database(self) -> None:
-        program = "from foh_pg.database.migrations import offline; print(offline())"
+        program = "from foh_pg.schema.migrations import offline; print(offline())"
         command = [sys.executable, "-c", program]
         printed = subprocess.run(
             command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True

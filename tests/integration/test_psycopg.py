@@ -12,8 +12,8 @@ from pgvector import HalfVector, Vector
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from foh_pg.database.code import Code
 from foh_pg.errors import SchemaError
+from foh_pg.postgres.code import Code
 from foh_pg.psycopg import register_foh, register_foh_async
 from tests.postgres import Database, Server
 

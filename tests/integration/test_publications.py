@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foh_pg.database.migrations import migrate
+from foh_pg.schema.migrations import migrate
 from foh_pg.updater import rebuild, update
 from tests.postgres import Database, install_pgvector
 

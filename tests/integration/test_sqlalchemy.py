@@ -15,8 +15,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, joinedload, mapped_column
 
-from foh_pg.database.code import Code as CodeValue
 from foh_pg.errors import InputError
+from foh_pg.postgres.code import Code as CodeValue
 from foh_pg.sqlalchemy import Code, FOHIndex, foh_search, select_nearest
 from tests.engines import engine as make_engine
 from tests.engines import url
@@ -348,7 +348,7 @@ class TestDeclaration:
             foh_search("products", vector(1))
 
     def test_a_wrong_query(self, session: Session) -> None:
-        for wrong, message in (([[1.0]], "shape"), ("abc", "list of numbers")):
+        for wrong, message in (([[1.0]], "must be a vector"), ("abc", "not a vector")):
             with pytest.raises(sa.exc.StatementError, match=message):
                 session.execute(select_nearest(Product, wrong))
             session.rollback()
@@ -432,7 +432,8 @@ def test_async(shop: Database, driver: str) -> None:
 
 
 def test_an_engine_older_than_our_module_sends_text(session: Session, engine: sa.Engine) -> None:
-    from foh_pg.sqlalchemy.types import PackedVector, QueryVector
+    from foh_pg.postgres.vectors import PackedVector
+    from foh_pg.sqlalchemy.types import QueryVector
 
     class Stranger:
         _psycopg_adapters_map = None

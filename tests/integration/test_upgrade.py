@@ -14,10 +14,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.database import migrations
-from foh_pg.database.migrations import migrate, offline
 from foh_pg.errors import SchemaError
-from foh_pg.updater import build, evaluate, rebuild, rollback, update
+from foh_pg.quality import evaluate
+from foh_pg.schema import migrations
+from foh_pg.schema.migrations import migrate, offline
+from foh_pg.updater import build, rebuild, rollback, update
 from tests.catalog import dump
 from tests.postgres import Database, Server, install_pgvector
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from foh_pg import codes
+from foh_pg.arrays import codes
 from foh_pg.errors import InputError
 
 tables = hnp.arrays(bool, st.tuples(st.integers(0, 12), st.integers(1, 140)))

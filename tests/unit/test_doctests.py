@@ -8,13 +8,13 @@ import pkgutil
 
 import pytest
 
+import foh_pg.arrays
 import foh_pg.learners
 import foh_pg.pool
 
 MODULES = [
-    "foh_pg.codes",
-    "foh_pg.labels",
-    "foh_pg.metrics",
+    "foh_pg.hashing",
+    *(f"foh_pg.arrays.{module.name}" for module in pkgutil.iter_modules(foh_pg.arrays.__path__)),
     *(f"foh_pg.learners.{module.name}" for module in pkgutil.iter_modules(foh_pg.learners.__path__)),
     *(f"foh_pg.pool.{module.name}" for module in pkgutil.iter_modules(foh_pg.pool.__path__)),
 ]
@@ -30,4 +30,9 @@ def test_there_are_examples():
     documented = [
         name for name in MODULES if any(t.examples for t in finder.find(importlib.import_module(name)))
     ]
-    assert {"foh_pg.codes", "foh_pg.labels", "foh_pg.metrics", "foh_pg.learners.foh"} <= set(documented)
+    assert {
+        "foh_pg.arrays.codes",
+        "foh_pg.arrays.labels",
+        "foh_pg.arrays.metrics",
+        "foh_pg.learners.foh",
+    } <= set(documented)

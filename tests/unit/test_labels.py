@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foh_pg.arrays.labels import LabelSets, Vocabulary
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets, Vocabulary
 
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)
 batches = st.lists(st.lists(names, max_size=4), max_size=12)
@@ -77,7 +77,7 @@ def test_groups_are_the_distinct_sets(rows):
 
 
 def test_a_colliding_hash_is_noticed(monkeypatch):
-    from foh_pg import labels
+    from foh_pg.arrays import labels
 
     def poor(ids, salt):
         return np.ones(len(ids), dtype=np.uint64) if salt < 3 else original(ids, salt)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foh_pg import metrics
-from foh_pg.codes import pack
+from foh_pg.arrays import metrics
+from foh_pg.arrays.codes import pack
+from foh_pg.arrays.metrics import evaluate, mean_average_precision, precision_at
 from foh_pg.errors import InputError
-from foh_pg.metrics import evaluate, mean_average_precision, precision_at
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foh_pg import pool
-from foh_pg.codes import pack, unpack
+from foh_pg.arrays.codes import pack, unpack
 from foh_pg.errors import InputError
 from foh_pg.pool import homes as homes_module
 from foh_pg.pool import kmeans, neighbors

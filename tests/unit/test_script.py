@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from foh_pg.database import migrations, resources
-from foh_pg.database.script import literal, statement, template, unused_tags
+from foh_pg.schema import files, migrations
+from foh_pg.schema.script import literal, statement, template, unused_tags
 
 sql_like = st.text(st.sampled_from("ab1 :%$'\"\\[]=(){}\n@é"), max_size=40)
 
@@ -31,16 +31,16 @@ def test_a_file_stands_between_its_quotes_as_it_is() -> None:
     assert body in template("f", body)
 
 
-@pytest.mark.parametrize("name", resources.sql_files("", "functions", "views", "index", "install"))
+@pytest.mark.parametrize("name", files.sql_files(""))
 def test_sql_files_survive_alembics_output(name: str) -> None:
-    text = resources.sql(name)
+    text = files.sql(name)
     assert "\t" not in text, "Alembic turns tabs into spaces when it writes SQL"
     assert "\r" not in text
 
 
 def test_a_missing_folder_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="'nonsense' of foh_pg is missing"):
-        resources.folder("nonsense")
+        files.folder("nonsense")
 
 
 @pytest.mark.parametrize(

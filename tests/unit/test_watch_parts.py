@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from foh_pg.errors import InputError
-from foh_pg.updater import watch
-from foh_pg.updater.backoff import Backoff
-from foh_pg.updater.counters import METRICS, Counters
-from foh_pg.updater.exposition import serving
-from foh_pg.updater.run import Run
+from foh_pg.tables.run import Run
+from foh_pg.watcher import watch
+from foh_pg.watcher.backoff import Backoff
+from foh_pg.watcher.counters import METRICS, Counters
+from foh_pg.watcher.exposition import serving
 
 
 def test_waits_double_up_to_the_cap_and_never_agree() -> None:

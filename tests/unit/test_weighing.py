@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foh_pg.bench.advise.indexing import describe, rows_of
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench.data import Dataset
-from foh_pg.bench.split import Protocol, Split
-from foh_pg.database.copy import Ragged
-from foh_pg.geometry import Geometry
-from foh_pg.labels import LabelSets
+from foh_pg.bench.protocol import Protocol, Split
+from foh_pg.hashing import Geometry
 from foh_pg.learners import FOH
+from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.quality.advise.indexing import describe, rows_of
+from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import Ranking
 from foh_pg.updater import weighing
-from foh_pg.updater.model import Model
-from foh_pg.updater.ranking import Ranking
 from foh_pg.updater.weighing import ALLOWED, GEOMETRY_ALONE, LEAST_QUERIES, Trial, weigh
 
 ROWS, BITS, HELD = 1200, 32, 200

@@ -17,7 +17,7 @@ from foh_pg.bench.costs import postmaster, tree_cpu
 from foh_pg.bench.search import table
 from foh_pg.bench.search.contenders import Contender, Form
 from foh_pg.bench.summary import Record
-from foh_pg.database.copy import INT4, Vector, copy_in
+from foh_pg.postgres.binary_copy import INT4, Vector, copy_in
 
 # Contender and form; others would say little more for their time.
 CHOSEN = (

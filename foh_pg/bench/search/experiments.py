@@ -9,12 +9,12 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.measure import Backend, Record, interleave, judge_by
 from foh_pg.bench.search.ours import table_of
-from foh_pg.labels import LabelSets
 from foh_pg.updater import build as build_index
 
 GRAPH = sql.SQL("SELECT id FROM items_graph WHERE {} ORDER BY embedding <=> %b LIMIT 10")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
-from foh_pg.bench.search.codes import codes_graph, codes_scan, reencoded
+from foh_pg.bench.search.bare_codes import codes_graph, codes_scan, reencoded
 from foh_pg.bench.search.contenders import Contender
 from foh_pg.bench.search.ours import ours, paper_pool
 from foh_pg.bench.search.pgvector import exact, graph, inverted, quantized

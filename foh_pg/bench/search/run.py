@@ -16,7 +16,7 @@ from foh_pg.bench.search.contenders import Contender
 from foh_pg.bench.search.inserts import cost_of_arrivals
 from foh_pg.bench.search.line_up import line_up
 from foh_pg.bench.search.measure import Backend, Record, built, interleave, judge_by
-from foh_pg.embedded import installation
+from foh_pg.postgres.embedded import installation
 
 Progress = Callable[[str], None]
 

@@ -21,12 +21,12 @@ from foh_pg import updater
 from foh_pg.bench import arrivals
 from foh_pg.bench.costs import process_cpu
 from foh_pg.bench.search import table
-from foh_pg.bench.search.codes import code_of
+from foh_pg.bench.search.bare_codes import code_of
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.measure import Backend, interleave, judge_by
 from foh_pg.bench.search.ours import pool_options
 from foh_pg.bench.summary import Record
-from foh_pg.database.copy import FLOAT8, INT8, Bits, Vector, copy_in, copy_out
+from foh_pg.postgres.binary_copy import FLOAT8, INT8, Bits, Vector, copy_in, copy_out
 
 K = 100
 LISTS, POOL, ALL = "foh", "the paper's pool", "no pool, all encoded again"

@@ -16,11 +16,11 @@ import psycopg
 from pgvector import HalfVector as Half
 from psycopg import sql
 
+from foh_pg.bench.protocol import Split
 from foh_pg.bench.references import Classifier
 from foh_pg.bench.search.contenders import Contender, Form, arriving_in, index_size
 from foh_pg.bench.search.table import Rows
-from foh_pg.bench.split import Split
-from foh_pg.database.copy import INT8, HalfVector, copy_in
+from foh_pg.postgres.binary_copy import INT8, HalfVector, copy_in
 
 # Rows that the regression is fit on at the most, and labels that are scored: the most frequent ones.
 FIT_ROWS = 50_000

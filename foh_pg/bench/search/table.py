@@ -16,9 +16,17 @@ from pgvector.psycopg import register_vector
 from psycopg import sql
 
 from foh_pg.bench.data import Dataset
-from foh_pg.database.copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
-from foh_pg.database.migrations import migrate
-from foh_pg.embedded import EmbeddedServer
+from foh_pg.postgres.binary_copy import (
+    INT4,
+    INT8,
+    TEXT,
+    Array,
+    Ragged,
+    Vector,
+    copy_in,
+)
+from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 
 # Room for the rows and for one graph; a machine that serves searches has more. CPU is read from one process
 # of the server, so a query must not spread over several.

@@ -21,8 +21,8 @@ from alembic.runtime.migration import MigrationContext
 from pgvector.sqlalchemy import Vector
 
 from foh_pg.alembic.operations import AlterFohIndexOp, DropFohIndexOp
-from foh_pg.database.migrations import head, migrate
 from foh_pg.errors import InputError, SchemaError
+from foh_pg.schema.migrations import head, migrate
 from foh_pg.sqlalchemy import FOHIndex
 from tests.catalog import dump
 from tests.engines import engine, url
@@ -384,7 +384,7 @@ class TestOperations:
 
 
 @pytest.mark.parametrize(
-    "first", ["alembic", "alembic.autogenerate", "alembic.op", "foh_pg.alembic", "foh_pg.database.migrations"]
+    "first", ["alembic", "alembic.autogenerate", "alembic.op", "foh_pg.alembic", "foh_pg.schema.migrations"]
 )
 def test_is_registered_whatever_is_imported_first(first: str) -> None:
     """Alembic loads us in the middle of its own import."""

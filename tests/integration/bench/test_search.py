@@ -8,9 +8,18 @@ from psycopg import sql
 
 from foh_pg.bench import arrivals
 from foh_pg.bench import data as datasets
-from foh_pg.bench.search import clients, codes, inserts, ours, pgvector, stages, supervised, table
+from foh_pg.bench.search import (
+    bare_codes,
+    clients,
+    inserts,
+    ours,
+    pgvector,
+    stages,
+    supervised,
+    table,
+)
 from foh_pg.bench.search.measure import Backend, built, judge_by
-from foh_pg.embedded import installation
+from foh_pg.postgres.embedded import installation
 
 BITS = 32
 
@@ -39,9 +48,9 @@ def contenders(servers, rows):
         pgvector.quantized("items_signs", rows.dimensions, (40,)),
         supervised.projected(rows, (40,)),
         supervised.classified(rows),
-        codes.reencoded("symmetric", BITS, rows.dimensions, most=2),
-        codes.codes_scan("symmetric", "scan", BITS),
-        codes.codes_graph("symmetric", BITS, 40),
+        bare_codes.reencoded("symmetric", BITS, rows.dimensions, most=2),
+        bare_codes.codes_scan("symmetric", "scan", BITS),
+        bare_codes.codes_graph("symmetric", BITS, 40),
     ]
     with table.open_connection(dsn) as connection:
         table.load(connection, rows)
@@ -64,7 +73,7 @@ def distances(connection, query, keys):
     """Of rows to a query, by their symmetric codes."""
     found = connection.execute(
         sql.SQL("SELECT id, code <~> {} FROM symmetric_codes_scan WHERE id = ANY (%s)").format(
-            codes.code_of("symmetric", BITS)
+            bare_codes.code_of("symmetric", BITS)
         ),
         (query, keys),
     ).fetchall()

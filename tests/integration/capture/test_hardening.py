@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from foh_pg.database.migrations import migrate
 from foh_pg.errors import FohError
+from foh_pg.schema.migrations import migrate
 from foh_pg.updater.update import update
 from tests.postgres import Database
 

@@ -10,14 +10,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg import updater
 from foh_pg.errors import BuildError, IndexNotFound, InputError
 from foh_pg.learners import Learner
+from foh_pg.tables.index_row import find_index
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
-from foh_pg.updater.description import find_index
-from foh_pg.updater.session import open_session
-from foh_pg.updater.state import load_arrays
 from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
 
@@ -131,10 +130,10 @@ class TestLearning:
         connection.execute("DELETE FROM digit WHERE id < 400")
         update(connection, "digits")
         assert value(connection, "SELECT count(*) FROM foh.digits_sample, unnest(ids) id WHERE id < 400") == 0
-        with updater.session.open_session(connection) as session:
-            index = updater.description.find_index(session, "digits")
+        with open_session(connection) as session:
+            index = find_index(session, "digits")
             learned = session.one("SELECT max(learned) FROM foh.model")[0]
-            arrays = updater.state.load_arrays(session, "learner", learned)
+            arrays = load_arrays(session, "learner", learned)
         assert arrays is not None
         keys = arrays["part/reservoir_/keys"]
         assert index.key_type == "integer"

@@ -8,8 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
+from foh_pg.tables.keys import Keys
 from foh_pg.updater import update
-from foh_pg.updater.keys import Keys
 from tests.postgres import Database
 
 

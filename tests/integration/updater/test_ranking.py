@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.updater import build, evaluate, rebuild, rollback
-from foh_pg.updater.history import read_runs
+from foh_pg.quality import evaluate
+from foh_pg.quality.history import read_runs
+from foh_pg.updater import build, rebuild, rollback
 from tests.postgres import Database
 
 Connection = psycopg.Connection[Any]

@@ -6,10 +6,10 @@ import psycopg
 import pytest
 
 from foh_pg.learners import Learner
+from foh_pg.tables.index_row import find_index
+from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rebuild, update
-from foh_pg.updater.description import find_index
-from foh_pg.updater.session import open_session
-from foh_pg.updater.state import load_arrays
 from tests.digits import (
     HELD_OUT,
     create_index,
@@ -150,7 +150,7 @@ def test_where_all_tables_are_published(
 def test_runs_are_forgotten_one_day(
     streamed: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foh_pg.updater.run.REMEMBERED", 3)
+    monkeypatch.setattr("foh_pg.tables.run.REMEMBERED", 3)
     streamed.execute(
         "INSERT INTO foh.run (index, kind) SELECT id, 'killed' FROM foh.index, generate_series(1, 7)"
     )

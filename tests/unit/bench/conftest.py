@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench.data import Dataset
-from foh_pg.bench.split import Protocol, Split
-from foh_pg.labels import LabelSets
+from foh_pg.bench.protocol import Protocol, Split
 
 
 def clusters(rows=600, dimensions=16, labels=5, multi_label=False, noise=4.0):

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from foh_pg.bench import accuracy, environment, methods, report, summary
-from foh_pg.bench.split import Protocol
+from foh_pg.bench import accuracy, environment, formats, methods, summary
+from foh_pg.bench.protocol import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.errors import InputError
 
@@ -153,12 +153,12 @@ class TestSummary:
 
 class TestReport:
     def test_json_round_trip(self, result, tmp_path):
-        report.write_json(result, tmp_path / "a.json")
-        assert report.read_json(tmp_path / "a.json").records == json.loads(json.dumps(result.records))
+        formats.write_json(result, tmp_path / "a.json")
+        assert formats.read_json(tmp_path / "a.json").records == json.loads(json.dumps(result.records))
 
     def test_the_page_loads_nothing(self, result, tmp_path):
         pytest.importorskip("matplotlib")
-        report.write_html(result, tmp_path / "a.html")
+        formats.write_html(result, tmp_path / "a.html")
         page = (tmp_path / "a.html").read_text()
         assert page.count("<svg") == 4
         loads = re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import', page)
@@ -169,7 +169,7 @@ class TestReport:
 
     def test_names_are_escaped(self, result):
         pytest.importorskip("matplotlib")
-        page = report.page(replace(result, data={**result.data, "name": "<script>"}))
+        page = formats.page(replace(result, data={**result.data, "name": "<script>"}))
         assert "<script>" not in page
 
     def test_origin_names_data_seeds_versions_and_machine(self, result):

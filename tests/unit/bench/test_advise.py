@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from foh_pg.bench.advise import Advice, Figure, Sample, Table, decide
-from foh_pg.bench.advise.measuring import LEARNED, QUARTER
-from foh_pg.labels import LabelSets
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide
+from foh_pg.quality.advise.measuring import LEARNED, QUARTER
 
 TABLE = Table("public", "item", "id", "embedding", "vector", "label", "text")
 QUERIES = 300

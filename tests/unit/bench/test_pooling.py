@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foh_pg.bench import pooling, ranking
-from foh_pg.bench.split import Protocol, Split
-from foh_pg.codes import hamming, pack
+from foh_pg.arrays.codes import hamming, pack
+from foh_pg.bench import pooling, relevance
+from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.learners import FOH
 
 
@@ -22,8 +22,8 @@ def learner(split):
 def test_lists_of_all_rows_give_the_full_ranking(learner, split, monkeypatch):
     monkeypatch.setattr(pooling, "sizes", lambda rows: (10, rows))
     X = split.data.X
-    full = ranking.measure(
-        ranking.by_codes(learner.encode(X[split.queries]), learner.encode(X[split.base])), split
+    full = relevance.measure(
+        relevance.by_codes(learner.encode(X[split.queries]), learner.encode(X[split.base])), split
     )
     pooled = pooling.paper_pool(learner, split)
     assert pooled.map_of_candidates == pytest.approx(full.mean_average_precision)

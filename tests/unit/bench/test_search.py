@@ -7,7 +7,14 @@ import pytest
 from psycopg import sql
 
 from foh_pg.bench import pgbench, pooling
-from foh_pg.bench.search import inserts, plots, stages, table, tables, work_tables
+from foh_pg.bench.search import (
+    curves,
+    inserts,
+    search_tables,
+    stages,
+    table,
+    work_tables,
+)
 from foh_pg.bench.search.contenders import Form
 from foh_pg.bench.search.line_up import line_up
 from foh_pg.bench.search.measure import BLOCK, interleave, judge_by
@@ -91,7 +98,7 @@ def report(*records, **settings):
 
 
 def test_who_was_asked_less_is_compared_in_the_same_blocks():
-    found = tables.searches(
+    found = search_tables.searches(
         report(
             # The machine was busy in the second block, and the slow one was not asked there.
             record("pgvector HNSW", "ef_search 40", [1.0, 9.0]),
@@ -132,7 +139,7 @@ def test_everyone_is_in_the_line_up(single):
 
 
 def test_curves_join_forms_that_differ_in_one_setting():
-    shown = plots.curves(
+    shown = curves.curves(
         [
             record("foh", "probes 10", [3.0], curve="with shortlist"),
             record("foh", "default", [2.0], curve="with shortlist"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foh_pg.codes import hamming
+from foh_pg.arrays.codes import hamming
 
 FOLDER = Path(__file__).parents[2] / "data" / "golden"
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foh_pg.codes import hamming_rows, unpack
+from foh_pg.arrays.codes import hamming_rows, unpack
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
-from foh_pg.learners import FOH, Learner, RandomHyperplanes, checks, compare_with_random, get
+from foh_pg.learners import FOH, Learner, RandomHyperplanes, checks, get
 from foh_pg.learners.reservoir import Reservoir
-from foh_pg.metrics import mean_average_precision
 
 
 def clusters(labels, rows, dimensions=24, noise=1.0, seed=0):
@@ -408,32 +408,6 @@ def test_a_state_of_another_learner(tmp_path):
     with pytest.raises(StateError, match="not of a FOH"):
         FOH.from_state(state)
     assert isinstance(Learner.from_state(state), RandomHyperplanes)
-
-
-# -- before serving ----------------------------------------------------------------------------------------
-
-
-def test_a_model_worse_than_random_is_not_served():
-    X, Y = clusters(8, 1200, noise=1.5)
-    good = feed(FOH(bits=16), X[:800], Y[:800], 400)
-    verdict = compare_with_random(good, X[800:], Y[800:])
-    assert verdict.serve
-    assert verdict.learned > verdict.random
-    assert compare_with_random(good, X[800:], Y[800:], anchored=True).learned > verdict.learned
-    bad = FOH.from_state(good.state())
-    bad.projection_[:] = bad.projection_[:, :1]
-    bad.bias_[:] = bad.bias_[0]
-    verdict = compare_with_random(bad, X[800:], Y[800:])
-    assert not verdict.serve
-    assert verdict.learned < verdict.random
-
-
-def test_too_few_rows_refuse_nobody():
-    X, Y = clusters(3, 100)
-    h = FOH(bits=8).partial_fit(X, Y)
-    assert compare_with_random(h, X[:5], Y[:5]).serve
-    assert compare_with_random(h, X, None).serve
-    assert compare_with_random(h, X, [f"own {i}" for i in range(100)]).serve
 
 
 def test_random_hyperplanes_through_a_mean():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foh_pg.codes import unpack
+from foh_pg.arrays.codes import unpack
 from foh_pg.learners import FOH
 
 BATCH = 140

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 
 

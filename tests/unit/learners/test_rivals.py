@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foh_pg import learners
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.labels import LabelSets
 from foh_pg.learners import BSODH, HMOH, OKH, OSH, AdaptHash, MIHash, SketchHash, checks, information, rankone
 from foh_pg.learners.hadamard import hadamard_rows
 from foh_pg.learners.pairs import share_a_label
 from foh_pg.learners.recall import Recall
+from foh_pg.schema import files
 from tests.unit.learners.golden import digits
 
 
 def test_names_are_those_of_the_sql_functions():
-    sql = (Path(__file__).parents[3] / "sql" / "functions" / "_learners.sql").read_text()
+    sql = files.sql("internal/options/_learners.sql")
     allowed = re.search(r"'\{(.*)\}'", sql).group(1).split(",")
     assert sorted([*allowed, "okh", "random"]) == learners.names()
     assert [name for name in learners.names() if not learners.get(name).linear] == ["okh"]

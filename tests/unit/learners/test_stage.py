@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foh_pg.bench import authors
-from foh_pg.labels import LabelSets
+from benchmarks import authors
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners import similarity, stage
 from foh_pg.learners.foh_parameters import SINGLE_LABEL
 

@@ -1,0 +1,1073 @@
+-- The objects of the index "products" in the server, made by
+--     CREATE TABLE product (id bigint PRIMARY KEY, name text, tags text[], embedding vector(3));
+--     SELECT foh.create_index('products', 'product', 'embedding', labels => 'tags', bits => 16);
+-- from the templates in sql/index/. PostgreSQL 17 or later; pgvector is in schema "extensions".
+-- Written by FOH_RENDER=1 pytest tests/integration/test_rendered_index.py; do not change it by hand.
+
+-- One row per bit: 1 where weights . x - bias + (what the labels add) >= 0. Where all tables are made again, what was
+-- learned is not lost.
+CREATE TABLE IF NOT EXISTS foh.products_projection (
+    bit     int PRIMARY KEY,
+    weights extensions.vector(3) NOT NULL,
+    bias    float8 NOT NULL,
+    mask    bit(16) NOT NULL
+);
+-- How geometry bits are made of a row: one row, made anew only together with all lists.
+CREATE TABLE foh.products_quantizer (
+    -- A publication of all tables asks for a key.
+    one       boolean PRIMARY KEY DEFAULT true CHECK (one),
+    threshold extensions.vector(129) NOT NULL,
+    -- Where several dimensions share a bit, the sign that each is taken with.
+    signs     extensions.vector(3) NOT NULL
+);
+-- Labels share 64 bits of the marks. A row per bit: a linear model, over the projections of a query, of the chance that
+-- a row like the query has one of the labels of that bit.
+CREATE TABLE foh.products_label_bit (
+    bit     int PRIMARY KEY,
+    mask    bit(80) NOT NULL,
+    weights extensions.vector(16) NOT NULL,
+    bias    float8 NOT NULL
+);
+-- Two levels: a search compares the areas first, then the centers of the nearest areas.
+CREATE TABLE foh.products_area (
+    area      int PRIMARY KEY,
+    embedding extensions.halfvec(3) NOT NULL,
+    geometry  bit(129) NOT NULL
+);
+CREATE TABLE foh.products_center (
+    center    int PRIMARY KEY,
+    area      int NOT NULL,
+    embedding extensions.halfvec(3) NOT NULL,
+    geometry  bit(129) NOT NULL,
+    length    int NOT NULL DEFAULT 0,
+    -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
+    version   bigint NOT NULL,
+    stale     real NOT NULL DEFAULT 0
+) WITH (fillfactor = 90);
+-- Centers of an area lie side by side here, with all that a search compares.
+CREATE INDEX products_center_area_idx ON foh.products_center (area) INCLUDE (center, embedding);
+-- A short value would be packed, and unpacked again by every comparison.
+ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
+ALTER TABLE foh.products_label_bit ALTER COLUMN mask SET STORAGE PLAIN, ALTER COLUMN weights SET STORAGE PLAIN;
+ALTER TABLE foh.products_area ALTER COLUMN geometry SET STORAGE PLAIN;
+ALTER TABLE foh.products_center ALTER COLUMN geometry SET STORAGE PLAIN;
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL.
+CREATE TABLE foh.products_list (
+    center   int NOT NULL,
+    part     int NOT NULL,
+    ids      bigint[] NOT NULL,
+    geometry bit(129)[] NOT NULL,
+    -- The signature of the labels, where the index has labels, then the learned code.
+    marks    bit(80)[] NOT NULL,
+    PRIMARY KEY (center, part),
+    CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
+) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+-- Bits do not compress; reading them must not try.
+ALTER TABLE foh.products_list ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
+    ALTER COLUMN marks SET STORAGE EXTERNAL;
+-- What only the updater asks of a center: the length at which splitting its list was tried in vain, and a few members
+-- with their codes as stored, by which the updater sees how stale the list is without reading it.
+CREATE TABLE foh.products_sample (
+    center int PRIMARY KEY,
+    tried  int NOT NULL DEFAULT 0,
+    ids    bigint[] NOT NULL,
+    codes  bit(16)[] NOT NULL
+) WITH (fillfactor = 80);
+-- The way from a deleted or updated key to the lists that hold it.
+CREATE TABLE foh.products_item (
+    key    bigint PRIMARY KEY,
+    home   int NOT NULL,
+    others int[]
+) WITH (fillfactor = 90);
+-- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
+-- read again), l(abels: the row's labels in a table of their own changed).
+-- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
+-- (version 0, center 0), are read by every search. Nobody looks for d and l by center: theirs is the greatest number.
+CREATE TABLE foh.products_stream (
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key        bigint,
+    op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
+    version    bigint NOT NULL,
+    center     int NOT NULL,
+    geometry   bit(129),
+    marks      bit(80),
+    written_at timestamptz NOT NULL DEFAULT now(),
+    -- Replaces nothing: the first that the index hears of this key, so that no list and no earlier entry has it; or l.
+    fresh      boolean NOT NULL DEFAULT false
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
+        autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
+-- No columns besides: an index that held all of an entry could be scanned from end to end in place of a lookup by key.
+CREATE INDEX products_stream_center_idx ON foh.products_stream (center);
+-- Whether a key has a newer entry than the one in hand.
+CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
+-- Whether there is an entry that replaces another; the last TRUNCATE, and whether a resync is due.
+CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
+
+CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text, caller text DEFAULT foh._identity())
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+AS $function$
+DECLARE
+    labels float8;
+BEGIN
+    PERFORM foh._guard('products', caller);
+    IF step = 'lists' THEN
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, false) n);
+    ELSIF step = 'bits' THEN
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, false) s,
+                                   foh.products_near(query, NULL, greatest(64, 2 * greatest(k, s.ranked)), NULL, 0, 0, false) n);
+    ELSIF step = 'shortlist' THEN
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, false) n);
+    END IF;
+    RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
+ RETURNS SETOF foh.products_result
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE COST 10000
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    near record;
+BEGIN
+    PERFORM foh._refuse_search('products', 3, extensions.vector_dims($1), 1, $2, NULL, NULL);
+    near := foh.products_near($1, NULL, 10000000, $2, 0, 0, false);
+    IF near.fallback = 'changed' THEN
+        PERFORM foh._refuse_changed('products');
+    ELSIF near.fallback IS NOT NULL THEN
+        RETURN QUERY SELECT s.id, NULL::int, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
+    ELSE
+        RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8)
+                     FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
+                     CROSS JOIN LATERAL (SELECT FROM public.product s WHERE s.id = e.key OFFSET 0) s;
+    END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_capture()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    intact boolean := foh.products_intact(TG_RELID);
+    deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
+    nested boolean := coalesce(current_setting('foh.nested', true), '') = 'on';
+    key_column name;
+    touched bigint[];
+BEGIN
+    IF intact IS NULL THEN
+        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO foh.products_stream (op, version, center) VALUES ('r', 0, 0);
+        END IF;
+        RETURN NULL;
+    ELSIF TG_OP = 'TRUNCATE' THEN
+        INSERT INTO foh.products_stream (op, version, center) VALUES ('t', 0, 0);
+        RETURN NULL;
+    ELSIF NOT intact THEN
+        -- The source no longer looks as the index knew it: queue the keys, warn, never fail the write.
+        RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, 'products'
+            USING HINT = 'Run SELECT foh.refresh(' || quote_literal('products') || ').';
+        key_column := foh._key_column(1);
+        IF key_column IS NULL THEN
+            INSERT INTO foh.products_stream (op, version, center) VALUES ('r', 0, 0);
+        ELSE
+            
+IF TG_OP <> 'DELETE' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM new_rows r', 'foh.products_stream', key_column);
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM old_rows r', 'foh.products_stream', key_column);
+            END IF;
+
+        END IF;
+        RETURN NULL;
+    END IF;
+    IF pg_trigger_depth() > 1 AND NOT nested THEN
+        PERFORM set_config('foh.nested', 'on', true);
+    END IF;
+    
+IF deferred OR nested THEN
+        IF TG_OP = 'INSERT' THEN
+            touched := ARRAY(SELECT n.id FROM new_rows n WHERE n.embedding IS NOT NULL);
+        ELSIF TG_OP = 'DELETE' THEN
+            touched := ARRAY(SELECT o.id FROM old_rows o WHERE o.embedding IS NOT NULL);
+        ELSE
+            touched := ARRAY(SELECT coalesce(s.id, o.id) FROM new_rows s FULL JOIN old_rows o ON o.id = s.id
+                             WHERE s.id IS NULL OR o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags);
+        END IF;
+        IF deferred THEN
+            -- Keys alone: whoever reads such an entry looks at the row as it is then.
+            INSERT INTO foh.products_stream (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
+        ELSE
+            INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
+            FROM (SELECT k.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
+                      SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = k.key OFFSET 0) w ON true OFFSET 0) v,
+                 LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
+        END IF;
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO foh.products_stream (key, op, version, center, geometry, marks, fresh)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
+        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM new_rows s WHERE s.embedding IS NOT NULL OFFSET 0) v,
+             LATERAL foh.products_record(v.key, v.x, v.labels, true) r;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO foh.products_stream (key, op, version, center)
+        SELECT o.id, 'd', (SELECT i.version FROM foh.index i WHERE i.id = 1), 2147483647 FROM old_rows o WHERE o.embedding IS NOT NULL;
+    ELSE
+        INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
+        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
+              FROM new_rows s LEFT JOIN old_rows o ON o.id = s.id WHERE o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags
+              UNION ALL
+              SELECT o.id, NULL, NULL FROM old_rows o LEFT JOIN new_rows n ON n.id = o.id WHERE n.id IS NULL
+              OFFSET 0) v,
+             LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
+    END IF;
+
+    RETURN NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
+ RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+ SET jit TO 'off'
+ SET enable_nestloop TO 'off'
+AS $function$
+#variable_conflict use_column
+BEGIN
+PERFORM foh._guard('products', caller);
+RETURN QUERY
+WITH marker AS (
+    -- exact: the lists are not asked before the first build, nor while the source has to be read again.
+    SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated,
+           coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
+    FROM foh.products_stream t WHERE t.op IN ('t', 'r')
+), model AS (
+    SELECT m.version, m.placed, m.first_center, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
+    FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
+), newest AS MATERIALIZED (
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
+    FROM foh.products_stream t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated
+      AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1) ORDER BY t.key, t.seq DESC
+), listed AS MATERIALIZED (
+    -- Lists without a center are those of a build that is not done: no search reads them.
+    SELECT u.key, u.geometry, u.marks, u.center
+    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks, l.center FROM foh.products_list l, marker m
+          WHERE m.truncated = 0 AND EXISTS (SELECT FROM foh.products_center c WHERE c.center = l.center)) u
+    WHERE $2 = 1 OR abs(hashtextextended(u.key::text, 0) % $2) = $1
+), item AS MATERIALIZED (
+    SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
+    WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
+), present AS MATERIALIZED (
+    SELECT v.key, extensions.binary_quantize((v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u) OPERATOR(extensions.-) g.threshold) AS geometry, v.x IS NOT NULL AS usable
+    FROM (SELECT s.key, s.x, s.labels, extensions.l2_normalize(s.x) AS u
+          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, NULL::text[] AS labels FROM public.product s
+                WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
+    CROSS JOIN foh.products_quantizer g
+), current AS MATERIALIZED (
+    SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+), flips AS (
+    SELECT c.center, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
+    FROM current c CROSS JOIN model m
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
+                        CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
+    -- Some thousand rows say how stale the codes are.
+    WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
+      AND NOT EXISTS (SELECT FROM foh.products_stream t WHERE t.key = c.key)
+    GROUP BY c.center
+)
+SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text, NULL::int, NULL::text
+FROM present p, marker m
+WHERE NOT m.exact AND p.usable AND 1 > 0 AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
+  AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
+UNION ALL
+SELECT 1, 'a list holds a row that is gone from the source', c.key::text, c.center, NULL
+FROM current c, marker m WHERE NOT m.exact AND NOT EXISTS (SELECT FROM present p WHERE p.key = c.key AND p.usable)
+UNION ALL
+SELECT 1, 'the stream holds a row that is gone from the source', n.key::text, n.center, NULL
+FROM newest n, marker m WHERE NOT m.exact AND n.op = 'u' AND n.geometry IS NOT NULL AND NOT EXISTS (SELECT FROM present p WHERE p.key = n.key AND p.usable)
+UNION ALL
+SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', p.key::text, NULL, NULL
+FROM present p WHERE NOT p.usable
+UNION ALL
+SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 129 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
+FROM (SELECT c.key, c.center, c.geometry, 2 AS bound FROM current c
+      UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
+JOIN present p ON p.key = e.key CROSS JOIN marker m
+WHERE NOT m.exact AND e.geometry OPERATOR(extensions.<~>) p.geometry > e.bound
+UNION ALL
+SELECT 1, 'a row is in a list more than once', l.key::text, l.center, format('%s times', count(*))
+FROM listed l GROUP BY l.key, l.center HAVING count(*) > 1
+UNION ALL
+SELECT 1, 'a row is in more lists than it has homes', l.key::text, NULL, format('%s lists', count(*))
+FROM listed l WHERE NOT (SELECT i.several FROM foh.index i WHERE i.id = 1) GROUP BY l.key HAVING count(*) > 1
+UNION ALL
+SELECT 1, 'a row is not in the list of its home', i.key::text, i.home, NULL
+FROM item i WHERE NOT EXISTS (SELECT FROM listed l WHERE l.key = i.key AND l.center = i.home)
+UNION ALL
+SELECT 1, 'a list holds a row that has no home', l.key::text, l.center, NULL
+FROM listed l WHERE NOT EXISTS (SELECT FROM item i WHERE i.key = l.key AND (i.home = l.center OR l.center = ANY (i.others)))
+UNION ALL
+SELECT 1, 'the length of a list is not what its center says', NULL, c.center, format('%s rows, recorded %s', coalesce(l.n, 0), c.length)
+FROM marker m CROSS JOIN foh.products_center c LEFT JOIN (SELECT l.center, sum(cardinality(l.ids)) AS n FROM foh.products_list l GROUP BY l.center) l ON l.center = c.center
+WHERE $1 = 0 AND m.truncated = 0 AND c.length <> coalesce(l.n, 0)
+UNION ALL
+SELECT 1, 'a center belongs to no area: no search finds it', NULL, c.center, format('area %s', c.area)
+FROM foh.products_center c WHERE $1 = 0 AND NOT EXISTS (SELECT FROM foh.products_area a WHERE a.area = c.area)
+UNION ALL
+SELECT 1, 'a search would not find an entry of the stream: its center is gone', n.key::text, n.center, NULL
+FROM newest n, model m
+WHERE n.op = 'u' AND n.center >= m.first_center AND NOT EXISTS (SELECT FROM foh.products_center c WHERE c.center = n.center)
+UNION ALL
+SELECT 1, 'an entry of the stream is marked as the first of its key, and is not', e.key::text, e.center, NULL
+FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER (PARTITION BY t.key, t.version ORDER BY t.seq) AS again
+      FROM foh.products_stream t WHERE t.key IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1)) e
+JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
+WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
+UNION ALL
+-- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
+-- is left to rounding.
+SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * 16), 2))
+FROM flips f HAVING sum(f.bits) > (2 * 0.01 + 0.002) * sum(f.n * 16) + 2 * 16
+UNION ALL
+SELECT 2, 'the codes of a list are far from those of the hash functions', NULL, f.center, format('%s %% of the bits', round(100 * f.bits::numeric / (f.n * 16), 2))
+FROM flips f WHERE f.bits > 0.25 * f.n * 16 AND f.bits > 8 * 0.01 * f.n * 16 + 16 / 4;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_check_code(code bit, version bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    present bigint := (SELECT i.version FROM foh.index i WHERE i.id = 1);
+BEGIN
+    IF code IS NULL OR length(code) <> 145 THEN
+        RAISE EXCEPTION 'foh: queries of index % have 145 bits (its function encode makes them), the code has %', 'products', coalesce(length(code)::text, 'none: it is NULL')
+            USING ERRCODE = 'invalid_parameter_value';
+    ELSIF version <> present THEN
+        RAISE EXCEPTION 'foh: the query code was made for version % of index %, which is at version % now', version, 'products', present
+            USING ERRCODE = 'FH002', HINT = 'Encode the query again.';
+    END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_describe()
+ RETURNS TABLE(source text, key text, key_type text, embedding text, labels text, dimensions integer, bits integer, distance text, version bigint, vector_schema text, vector_type oid)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT i.source_name, i.key::text, i.key_type::text, i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
+           i.version, n.nspname::text, t.oid
+    FROM foh.index i, pg_extension e
+    JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'vector'
+    WHERE i.id = 1 AND e.extname = 'vector'
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_encode(embedding vector)
+ RETURNS bit
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_variable
+BEGIN
+    IF extensions.vector_dims(embedding) <> 3 THEN
+        PERFORM foh._refuse_search('products', 3, extensions.vector_dims(embedding), 1, NULL, NULL, NULL);
+    END IF;
+    RETURN (SELECT extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) || p.code FROM (SELECT extensions.l2_normalize(embedding) AS u OFFSET 0) q CROSS JOIN foh.products_quantizer g CROSS JOIN (
+                SELECT coalesce(bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR(extensions.<#>) embedding) >= p.bias), B'0000000000000000') AS code FROM foh.products_projection p) p);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_exact(query vector, code bit, k integer, filter text, params jsonb, scale double precision)
+ RETURNS SETOF foh.products_result
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE ROWS 10
+ SET enable_seqscan TO 'on'
+ SET enable_bitmapscan TO 'on'
+ SET enable_hashjoin TO 'on'
+ SET enable_mergejoin TO 'on'
+AS $function$
+BEGIN
+    IF query IS NULL THEN
+        RETURN QUERY EXECUTE $sql$
+            SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8)
+            FROM (SELECT $1 AS params) v
+            CROSS JOIN LATERAL foh.products_hamming(ARRAY(SELECT s.id FROM public.product s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            )), pg_catalog.substring($2, 1, 129)) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
+    ELSE
+        RETURN QUERY EXECUTE $sql$
+            SELECT s.key, NULL::int, (least(s.x OPERATOR(extensions.<=>) $1, 2::pg_catalog.float8))
+            FROM (SELECT $2 AS params) v
+            CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
+    END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, labels double precision DEFAULT NULL::double precision)
+ RETURNS TABLE(step text, value text)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    dial float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
+    reach int;
+    ranked int;
+    bits bit(145);
+    centers int[];
+    m foh.model;
+    s record;
+BEGIN
+    PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
+    bits := foh.products_encode(query);
+    SELECT * INTO s FROM foh.products_state();
+    IF s.fallback IS DISTINCT FROM 'changed' THEN
+        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
+        -- hears of none. Only a function of the table's owner may read the source.
+        PERFORM FROM foh.products_hamming(ARRAY[]::bigint[], substring(bits FROM 1 FOR 129));
+    END IF;
+    SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
+    reach := coalesce(probes, NULL, m.probes, 7);
+    ranked := coalesce(shortlist, NULL, m.shortlist, 16);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearest(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
+    RETURN QUERY
+        SELECT v.step, v.value FROM (VALUES
+            ('version', s.version::text),
+            ('code', bits::text),
+            ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
+            ('centers', (SELECT count(*)::text FROM foh.products_center)),
+            ('centers probed', cardinality(centers)::text),
+            ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM foh.products_list l WHERE l.center = ANY (centers) AND s.truncated = 0)),
+            ('stream rows read', (SELECT count(*)::text FROM foh.products_stream t WHERE t.op = 'u' AND t.seq > s.truncated
+                                  AND (t.center = ANY (centers) OR t.center < m.first_center))),
+            ('stream rows', (SELECT count(*)::text FROM foh.products_stream)),
+            ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
+                              ELSE format('code %s, linear model %s, votes %s', dial * coalesce(NULL, m.weight_code),
+                                          dial * coalesce(NULL, m.weight_linear), dial * coalesce(NULL, m.weight_votes)) END),
+            ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
+        ) AS v (step, value);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_hamming(keys bigint[], geometry bit)
+ RETURNS TABLE(key bigint, distance integer)
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF CURRENT_USER OPERATOR(pg_catalog.<>) 'app_owner'::pg_catalog.name THEN
+        PERFORM foh._guard('products');
+    END IF;
+    RETURN QUERY SELECT v.key, (p.geometry OPERATOR(extensions.<~>) $2)::int
+    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = ANY ($1) OFFSET 0) v
+    CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_hash_functions()
+ RETURNS TABLE(version bigint, number integer, weights vector, bias double precision)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER ROWS 64
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT i.version, p.bit, p.weights, p.bias FROM foh.index i CROSS JOIN foh.products_projection p WHERE i.id = 1
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_intact(relation oid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+    ours boolean;
+    intact boolean;
+BEGIN
+    SELECT relation = i.source OR relation = i.labels_from OR pg_partition_root(relation) IN (i.source, i.labels_from),
+           
+               CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.source, 0)).object_names = '{public,product}'::text[]
+                    THEN has_schema_privilege('public', 'USAGE') ELSE false END
+               AND 3 = (SELECT count(*) FROM pg_attribute a
+                           WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND a.atttypid = 'text[]'::regtype AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
+                             AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+                             AND (current_setting('transaction_isolation') = 'read committed'
+                                  OR (pg_identify_object_as_address('pg_class'::regclass, i.source, a.attnum)).object_names[3] = a.attname::text
+                                     AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.source) = coalesce(pg_relation_filenode(i.source), 0)))
+    INTO ours, intact
+    FROM foh.index i WHERE i.id = 1;
+    IF FOUND AND ours IS NOT TRUE THEN
+        RAISE EXCEPTION 'foh: % is not a table of index %', relation::regclass, quote_literal('products')
+            USING ERRCODE = 'insufficient_privilege',
+                  HINT = 'The triggers of an index belong on the table it was created for.';
+    END IF;
+    RETURN intact;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_label_counts(percent double precision, top integer, caller text DEFAULT foh._identity())
+ RETURNS TABLE(name text, rows bigint)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'off'
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._guard('products', caller);
+    RETURN QUERY
+        SELECT l.name, count(*)
+        FROM (SELECT s.tags::text[] AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
+        CROSS JOIN LATERAL (SELECT DISTINCT u.name FROM unnest(r.labels) AS u (name) WHERE u.name IS NOT NULL) l
+        GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT top;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer, INOUT probes integer, shortlist integer, labels double precision, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    -- The state of the index must be looked at more closely.
+    odd boolean;
+    -- Whether an entry of the stream may replace one of a list or of the stream.
+    replaced boolean;
+    truncated bigint := 0;
+    unplaced bigint[];
+    centers int[];
+    query_geometry bit(129);
+    query_marks bit(80);
+    projections extensions.vector;
+    weight_code float8;
+    weight_linear float8;
+    weight_votes float8;
+    wanted int;
+    -- How many the second look is on, and keys to read for these: some may have been replaced.
+    looked bigint;
+    -- The linear model of the labels is one of rows at distance one from the mean.
+    per_length float8;
+    marks bit(80)[];
+    marks_1 bit(80);
+    marks_2 bit(80);
+    marks_3 bit(80);
+    sum_1 bit(80);
+    sum_2 bit(80);
+    sum_3 bit(80);
+    carry_1 bit(80);
+    carry_2 bit(80);
+    carry_3 bit(80);
+    carry_ones bit(80);
+    ones bit(80);
+    twos bit(80);
+    fours bit(80);
+    eights bit(80);
+    voices float8;
+    -- Signature bits with a chance of at least 1/8, 2/8 ... of the greatest there can be; the chance of a row without labels.
+    level_1 bit(80);
+    level_2 bit(80);
+    level_3 bit(80);
+    level_4 bit(80);
+    level_5 bit(80);
+    level_6 bit(80);
+    level_7 bit(80);
+    level_8 bit(80);
+    unknown float8;
+BEGIN
+    
+-- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
+    -- the nearest centers.
+    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
+               OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
+           EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
+           -- Bits alone have nothing to rank a shortlist by.
+           CASE WHEN vector IS NULL THEN 0 ELSE coalesce(shortlist, NULL, m.shortlist, 16) END, c.probes,
+           labels * coalesce(NULL, m.weight_code), labels * coalesce(NULL, m.weight_linear),
+           labels * coalesce(NULL, m.weight_votes),
+           CASE WHEN bits IS NULL THEN extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
+           B'0000000000000000000000000000000000000000000000000000000000000000' || CASE WHEN bits IS NULL THEN coalesce(p.code, B'0000000000000000') ELSE substring(bits FROM 130) END,
+           p.z::extensions.vector,
+           -- The linear model of the labels is one of rows at distance one from the mean.
+           CASE WHEN labels > 0 THEN 1 / nullif(extensions.l2_distance(vector, m.mean), 0) END,
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest(q.unit, c.probes) n)
+                ELSE ARRAY(SELECT n.center FROM foh.products_nearest_by_bits(substring(bits FROM 1 FOR 129), c.probes) n) END
+    INTO scale, odd, replaced, ranked, probes, weight_code, weight_linear, weight_votes, query_geometry, query_marks, projections, per_length, centers
+    FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
+    CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes OFFSET 0) c
+    -- Every center is compared with the unit: it is made once.
+    CROSS JOIN (SELECT q.u, q.u::extensions.halfvec AS unit FROM (SELECT extensions.l2_normalize(vector) AS u OFFSET 0) q OFFSET 0) q
+    CROSS JOIN foh.products_quantizer g
+    CROSS JOIN LATERAL (SELECT bit_or(p.mask) FILTER (WHERE p.z >= 0) AS code, array_agg(p.z) AS z
+                        FROM (SELECT p.mask, -(p.weights OPERATOR(extensions.<#>) vector) - p.bias AS z
+                              FROM foh.products_projection p WHERE bits IS NULL AND labels > 0 ORDER BY p.bit OFFSET 0) p) p
+    WHERE i.id = 1;
+
+    IF odd THEN
+        SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
+        IF fallback IS NOT NULL THEN
+            RETURN;
+        END IF;
+        -- A build may have read the row of such an entry while the entry stayed, even one that was the first of its key.
+        replaced := replaced OR cardinality(unplaced) > 0;
+    END IF;
+    wanted := least(greatest(k, ranked), 10000000);
+    -- Apart, since an expression with a query in it is run even where again is false.
+    IF again THEN
+        IF 3 * probes::bigint > (SELECT count(*) FROM foh.products_center) THEN
+            -- A third of the lists, with a lookup for each entry: to read the source is cheaper.
+            exhausted := true;
+            RETURN;
+        END IF;
+    END IF;
+    exhausted := cardinality(centers) < probes;
+    looked := CASE WHEN weight_code + weight_linear + weight_votes = 0 THEN wanted ELSE greatest(64, 2 * wanted::bigint) END;
+    IF weight_code + weight_linear + weight_votes > 0 THEN
+        
+SELECT array_agg(f.key), array_agg(f.distance), array_agg(f.marks) INTO keys, distances, marks
+        FROM (
+SELECT e.key, e.distance::int AS distance, e.marks
+          FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
+                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
+                      FROM foh.products_list l WHERE l.center = ANY (centers) AND truncated = 0) u
+                UNION ALL
+                -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
+                SELECT t.key, t.marks, t.geometry OPERATOR(extensions.<~>) query_geometry, t.seq
+                FROM (SELECT unnest(centers) AS center) c
+                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq FROM foh.products_stream t
+                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
+                ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
+          -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
+          WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
+          LIMIT looked
+) f;
+        -- The nearest nine rows vote: how many of them have each bit, as a binary number of four digits. Their marks are added
+        -- digit by digit, three at a time: the sum is a # b # c, what is carried the majority of the three.
+        marks_1 := coalesce(marks[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_2 := coalesce(marks[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_3 := coalesce(marks[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        sum_1 := marks_1 # marks_2 # marks_3;
+        carry_1 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
+        marks_1 := coalesce(marks[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_2 := coalesce(marks[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_3 := coalesce(marks[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        sum_2 := marks_1 # marks_2 # marks_3;
+        carry_2 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
+        marks_1 := coalesce(marks[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_2 := coalesce(marks[8], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        marks_3 := coalesce(marks[9], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
+        sum_3 := marks_1 # marks_2 # marks_3;
+        carry_3 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
+        ones := sum_1 # sum_2 # sum_3;
+        carry_ones := (sum_1 & sum_2) | (sum_3 & (sum_1 # sum_2));
+        sum_1 := carry_1 # carry_2 # carry_3;
+        carry_1 := (carry_1 & carry_2) | (carry_3 & (carry_1 # carry_2));
+        twos := sum_1 # carry_ones;
+        fours := carry_1 # (sum_1 & carry_ones);
+        eights := carry_1 & sum_1 & carry_ones;
+        -- A voter without labels has no voice.
+        voices := greatest(1, (SELECT count(*) FROM unnest(marks[1:9]) v WHERE bit_count(v & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0));
+        SELECT bit_or(b.mask) FILTER (WHERE b.chance >= 0.125), bit_or(b.mask) FILTER (WHERE b.chance >= 0.25),
+               bit_or(b.mask) FILTER (WHERE b.chance >= 0.375), bit_or(b.mask) FILTER (WHERE b.chance >= 0.5),
+               bit_or(b.mask) FILTER (WHERE b.chance >= 0.625), bit_or(b.mask) FILTER (WHERE b.chance >= 0.75),
+               bit_or(b.mask) FILTER (WHERE b.chance >= 0.875), bit_or(b.mask) FILTER (WHERE b.chance >= 1),
+               coalesce(sum(b.chance * b.votes) / nullif(sum(b.votes), 0), 0)
+        INTO level_1, level_2, level_3, level_4, level_5, level_6, level_7, level_8, unknown
+        FROM (SELECT b.mask, b.votes,
+                     (weight_linear * coalesce(least(1, greatest(0, b.linear)), 0) + weight_votes * b.votes) / nullif(weight_linear + weight_votes, 0) AS chance
+              FROM (SELECT b.mask, b.bias - (b.weights OPERATOR(extensions.<#>) projections) * per_length AS linear,
+                           (get_bit(ones, b.bit) + 2 * get_bit(twos, b.bit) + 4 * get_bit(fours, b.bit) + 8 * get_bit(eights, b.bit)) / voices AS votes
+                    FROM foh.products_label_bit b OFFSET 0) b OFFSET 0) b;
+        SELECT array_agg(f.key), array_agg(f.distance), array_agg(f.lean) INTO keys, distances, leans
+        FROM (SELECT e.key, e.distance, e.lean
+              FROM (SELECT e.key, e.distance, weight_code * ((e.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
+                                              - (weight_linear + weight_votes) * CASE WHEN bit_count(e.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN unknown ELSE CASE WHEN bit_count(e.marks & level_4) > 0 THEN CASE WHEN bit_count(e.marks & level_6) > 0 THEN CASE WHEN bit_count(e.marks & level_7) > 0 THEN CASE WHEN bit_count(e.marks & level_8) > 0 THEN 1::float8 ELSE 0.875::float8 END ELSE 0.75::float8 END ELSE CASE WHEN bit_count(e.marks & level_5) > 0 THEN 0.625::float8 ELSE 0.5::float8 END END ELSE CASE WHEN bit_count(e.marks & level_2) > 0 THEN CASE WHEN bit_count(e.marks & level_3) > 0 THEN 0.375::float8 ELSE 0.25::float8 END ELSE CASE WHEN bit_count(e.marks & level_1) > 0 THEN 0.125::float8 ELSE 0::float8 END END END END AS lean
+                    FROM (SELECT unnest(keys) AS key, unnest(distances) AS distance, unnest(marks) AS marks) e OFFSET 0) e
+              ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) f;
+
+    ELSE
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+        FROM (
+SELECT e.key, e.distance::int AS distance, e.marks
+          FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
+                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
+                      FROM foh.products_list l WHERE l.center = ANY (centers) AND truncated = 0) u
+                UNION ALL
+                -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
+                SELECT t.key, t.marks, t.geometry OPERATOR(extensions.<~>) query_geometry, t.seq
+                FROM (SELECT unnest(centers) AS center) c
+                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq FROM foh.products_stream t
+                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t
+                ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
+          -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
+          WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
+          LIMIT looked
+) f;
+    END IF;
+    IF unplaced IS NOT NULL AND vector IS NULL THEN
+        SELECT array_agg(h.key) || keys, array_agg(h.distance) || distances, array_fill(NULL::float8, ARRAY[count(*)::int]) || leans
+        INTO keys, distances, leans FROM foh.products_hamming(unplaced, query_geometry) h;
+    ELSIF unplaced IS NOT NULL THEN
+        keys := unplaced || keys;
+        distances := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || distances;
+        leans := array_fill(coalesce((SELECT avg(l) FROM unnest(leans) l), 0), ARRAY[cardinality(unplaced)]) || leans;
+    END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_nearest(unit halfvec, wanted integer)
+ RETURNS TABLE(center integer)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    SELECT c.center FROM foh.products_center c
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 3 + $2::bigint / 4))
+    ORDER BY c.embedding OPERATOR(extensions.<#>) $1 LIMIT $2
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_nearest_by_bits(geometry bit, wanted integer)
+ RETURNS TABLE(center integer)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    SELECT c.center FROM foh.products_center c
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.geometry OPERATOR(extensions.<~>) $1 LIMIT 2 + $2::bigint))
+    ORDER BY c.geometry OPERATOR(extensions.<~>) $1 LIMIT $2
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])
+ RETURNS TABLE(geometry bit, marks bit, center integer)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT r.geometry, r.marks, coalesce((
+               SELECT c.center
+               FROM (SELECT a.area FROM foh.products_area a ORDER BY a.embedding OPERATOR(extensions.<#>) r.unit LIMIT 4) a
+               CROSS JOIN LATERAL (SELECT c.center, c.embedding OPERATOR(extensions.<#>) r.unit AS distance
+                                   FROM foh.products_center c WHERE c.area = a.area OFFSET 0) c
+               ORDER BY c.distance, c.center LIMIT 1), 0)
+    FROM (
+        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
+        FROM (
+            SELECT a.u, a.signature,
+                   (SELECT coalesce(bit_or(p.mask) FILTER (
+                               WHERE -(p.weights OPERATOR(extensions.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
+                           B'0000000000000000')
+                    FROM foh.products_projection p) AS code
+            FROM (
+                SELECT extensions.l2_normalize($1) AS u, l.anchor, l.signature,
+                       CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
+                FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
+                      FROM foh.label d WHERE d.index = 1 AND d.name = ANY ($2)) l,
+                     (SELECT o.mean FROM foh.model o
+                      WHERE o.index = 1 AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)) m
+                OFFSET 0) a
+            OFFSET 0) b
+        CROSS JOIN foh.products_quantizer g
+        OFFSET 0) r
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_record(key bigint, x vector, labels text[], first boolean)
+ RETURNS TABLE(op "char", version bigint, center integer, geometry bit, marks bit, fresh boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = 1),
+           coalesce(p.center, 2147483647), p.geometry, p.marks,
+           -- In the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became of the
+           -- key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked.
+           -- OFFSET 0: a lookup for each key, never all keys at once.
+           CASE WHEN $4 AND p.center IS NOT NULL AND current_setting('transaction_isolation') LIKE 'read %'
+                THEN NOT EXISTS (SELECT FROM foh.products_item i WHERE i.key = $1 OFFSET 0)
+                     AND NOT EXISTS (SELECT FROM foh.products_stream e WHERE e.key = $1 OFFSET 0)
+                ELSE false END
+    FROM (VALUES (1)) AS one LEFT JOIN LATERAL foh.products_place($2, $3) p ON $2 IS NOT NULL
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_repair(caller text DEFAULT foh._identity())
+ RETURNS TABLE(missing bigint, gone bigint, changed bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_column
+BEGIN
+PERFORM foh._guard('products', caller);
+RETURN QUERY
+WITH marker AS (
+    SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't'
+), newest AS MATERIALIZED (
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry
+    FROM foh.products_stream t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
+), listed AS (
+    -- Lists without a center are those of a build that is not done.
+    SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks FROM foh.products_list l, marker m
+    WHERE m.truncated = 0 AND EXISTS (SELECT FROM foh.products_center c WHERE c.center = l.center)
+), indexed AS MATERIALIZED (
+    -- The bits of an entry older than the centers are those of an earlier quantizer: an update reads its row in any case.
+    SELECT n.key, CASE WHEN n.version >= m.placed THEN n.geometry END AS geometry, NULL::bit(80) AS marks, n.geometry IS NOT NULL AS told
+    FROM newest n, foh.model m
+    WHERE n.op = 'u' AND m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
+    UNION ALL
+    SELECT l.key, l.geometry, l.marks, true FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+), present AS MATERIALIZED (
+    SELECT v.key, p.geometry, p.marks
+    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
+    CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL
+), difference AS MATERIALIZED (
+    SELECT p.key, 'missing' AS kind FROM present p WHERE NOT EXISTS (SELECT FROM indexed i WHERE i.key = p.key)
+    UNION
+    SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
+    UNION
+    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
+    WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 2
+       OR (i.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') > 2 + 4 * 0.01 * 16
+       OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
+), queued AS (
+    INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
+)
+SELECT count(*) FILTER (WHERE d.kind = 'missing'), count(*) FILTER (WHERE d.kind = 'gone'), count(*) FILTER (WHERE d.kind = 'changed')
+FROM difference d;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[], after bigint DEFAULT NULL::bigint, wanted integer DEFAULT NULL::integer, sampled bigint DEFAULT '4294967296'::bigint, held_out bigint DEFAULT '4294967296'::bigint, caller text DEFAULT foh._identity())
+ RETURNS TABLE(key bigint, x vector, labels text[])
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET work_mem TO '64MB'
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._guard('products', caller);
+    IF keys IS NOT NULL THEN
+        RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels FROM public.product s
+                                      WHERE s.id = ANY ($1) OFFSET 0) v WHERE v.x IS NOT NULL;
+    ELSIF wanted IS NOT NULL AND after IS NULL THEN
+        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+                     WHERE s.embedding IS NOT NULL ORDER BY s.id LIMIT wanted;
+    ELSIF wanted IS NOT NULL THEN
+        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+                     WHERE s.embedding IS NOT NULL AND s.id > $2 ORDER BY s.id LIMIT wanted;
+    ELSE
+        RETURN QUERY SELECT v.key, v.x, v.labels
+                     FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels
+                           FROM public.product s CROSS JOIN LATERAL (SELECT md5(s.id::text) AS digest OFFSET 0) d
+                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                     WHERE v.x IS NOT NULL ORDER BY v.key;
+    END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, code bit DEFAULT NULL::"bit", labels double precision DEFAULT NULL::double precision)
+ RETURNS SETOF foh.products_result
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE COST 10000 ROWS 10
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    near pg_catalog.record;
+    dial pg_catalog.float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
+    more bigint;
+    keys bigint[];
+    distances int[];
+    scores pg_catalog.float8[];
+BEGIN
+    -- pgvector may have moved since this was written, and nothing below would be found.
+    IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
+        PERFORM foh._refuse_changed('products');
+    END IF;
+    IF (query IS NULL AND code IS NULL) OR extensions.vector_dims(query) OPERATOR(pg_catalog.<>) 3 OR k IS NULL
+       OR k OPERATOR(pg_catalog.<) 1 OR probes OPERATOR(pg_catalog.<) 1 OR shortlist OPERATOR(pg_catalog.<) 0
+       OR labels OPERATOR(pg_catalog.<) 0::pg_catalog.float8 OR labels OPERATOR(pg_catalog.>) 1::pg_catalog.float8 THEN
+        PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
+    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) 145 THEN
+        PERFORM foh.products_check_code(code, NULL);
+    END IF;
+    near := foh.products_near(query, code, k, probes, shortlist, dial, false);
+    IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
+        PERFORM foh._refuse_changed('products');
+    END IF;
+    IF filter IS NOT NULL THEN
+        -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
+        EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ]::boolean[] FROM public.product s WHERE false) s$sql$ USING params;
+    END IF;
+    WHILE near.fallback IS NULL LOOP
+        IF filter IS NOT NULL THEN
+            EXECUTE $sql$
+                SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
+                FROM (SELECT e.key, e.distance,
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) ELSE (least(s.x OPERATOR(extensions.<=>) $1, 2::pg_catalog.float8)) END
+                                 OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                      FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
+                      CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
+                          $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+                      ) OFFSET 0) s
+                      WHERE s.x IS NOT NULL
+                      ORDER BY 3 LIMIT $7) t$sql$
+                INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
+        ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
+            -- Mostly every key is there to see, and one look says so.
+            RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
+                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
+                           AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
+                                           WHERE NOT EXISTS (SELECT FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) q.key OFFSET 0));
+            IF FOUND THEN
+                RETURN;
+            END IF;
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN (least(s.x OPERATOR(extensions.<=>) query, 2::pg_catalog.float8)) ELSE (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) END
+                             OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
+                  CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                  WHERE e.distance IS NOT NULL OR s.x IS NOT NULL
+                  ORDER BY 3 LIMIT k) t;
+        ELSE
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT e.key, e.distance, (least(s.x OPERATOR(extensions.<=>) query, 2::pg_catalog.float8)) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
+                  CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                  WHERE s.x IS NOT NULL
+                  ORDER BY 3 LIMIT k) t;
+        END IF;
+        IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
+            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN;
+        END IF;
+        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists. So read as many more as the
+        -- share that passed asks for.
+        EXIT WHEN near.exhausted;
+        more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
+        near := foh.products_near(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,
+                       least(greatest(near.ranked, k)::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, dial, true);
+    END LOOP;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_search_code(code bit, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, version bigint DEFAULT NULL::bigint, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, labels double precision DEFAULT NULL::double precision)
+ RETURNS SETOF foh.products_result
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE COST 10000 ROWS 10
+AS $function$
+BEGIN
+    PERFORM foh.products_check_code(code, version);
+    RETURN QUERY SELECT r.* FROM foh.products_search(NULL, k, probes, 0, filter, params, code, labels) r;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_state()
+ RETURNS TABLE(version bigint, truncated bigint, unplaced bigint[], fallback text)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    SELECT s.version, s.truncated, s.unplaced,
+           CASE WHEN s.status = 'building' THEN 'building'
+                WHEN NOT s.intact THEN 'changed'
+                WHEN s.resync THEN 'resync'
+                -- A few rows are read one by one; more of them are cheaper to scan.
+                WHEN cardinality(s.unplaced) > 100 THEN 'unplaced'
+                WHEN s.small AND (SELECT count(*) FROM (SELECT FROM foh.products_item LIMIT 1000 + 1) x)
+                     + (SELECT count(*) FROM (SELECT FROM foh.products_stream LIMIT 1000 + 1) y) <= 1000 THEN 'small'
+           END
+    FROM (SELECT i.version, i.status, m.small, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
+                 EXISTS (SELECT FROM foh.products_stream r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
+                 ARRAY(SELECT u.key FROM foh.products_stream u
+                       WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
+                         AND NOT EXISTS (SELECT FROM foh.products_stream o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
+                       LIMIT 100 + 1) AS unplaced
+          FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
+          CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't' AND NOT t.fresh) t
+          WHERE i.id = 1 OFFSET 0) s
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_thresholds()
+ RETURNS TABLE(bits integer, threshold vector, signs vector)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT 129, g.threshold, g.signs FROM foh.products_quantizer g
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false, caller text DEFAULT foh._identity())
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
+AS $function$
+BEGIN
+    PERFORM foh._guard('products', caller);
+    IF foh.products_intact((SELECT i.source FROM foh.index i WHERE i.id = 1)) IS NOT TRUE THEN
+        RETURN NULL;
+    ELSIF counted THEN
+        RETURN (SELECT count(*) FROM public.product s WHERE s.embedding IS NOT NULL);
+    END IF;
+    RETURN 0;
+END
+$function$;
+
+CREATE TRIGGER foh_products_delete AFTER DELETE ON public.product REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION foh.products_capture();
+
+CREATE TRIGGER foh_products_insert AFTER INSERT ON public.product REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION foh.products_capture();
+
+CREATE TRIGGER foh_products_truncate AFTER TRUNCATE ON public.product FOR EACH STATEMENT EXECUTE FUNCTION foh.products_capture();
+
+CREATE TRIGGER foh_products_update AFTER UPDATE ON public.product REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION foh.products_capture();

@@ -1,0 +1,1 @@
+"""Packed bits, sets of labels, rows of unequal length, and what quality is measured by (numpy only)."""

@@ -1,0 +1,70 @@
+"""The base of classes that are columns side by side: what is done to their rows is done to every column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.ragged import Ragged
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Columns with one value per row: arrays, or Ragged where a row has any number of values.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Points(SideBySide):
+    ...     x: npt.NDArray[Any]
+    ...     names: Ragged
+    >>> points = Points(np.array([1, 2, 3]), Ragged.of([["a"], ["b", "c"], []], dtype=object))
+    >>> chosen = points.take(np.array([True, False, True]))
+    >>> chosen.x, chosen.names.lengths
+    (array([1, 3]), array([1, 0]))
+    >>> len(points.joined([chosen]))
+    5
+    """
+
+    # Fields that are no columns: the same for all rows.
+    shared: ClassVar[frozenset[str]] = frozenset()
+
+    def __len__(self) -> int:
+        first = next(iter(self._columns().values()))
+        return first.rows if isinstance(first, Ragged) else len(first)
+
+    def take(self, chosen: npt.NDArray[Any]) -> Self:
+        """Some of the rows, by position or by a mask."""
+        if chosen.dtype == bool:
+            if chosen.all():
+                return self
+            chosen = np.flatnonzero(chosen)
+        return self._with(
+            {
+                name: column.take(chosen) if isinstance(column, Ragged) else column[chosen]
+                for name, column in self._columns().items()
+            }
+        )
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        """These rows and then those of the others, whose shared fields are the same."""
+        if not others:
+            return self
+        columns = {}
+        for name, first in self._columns().items():
+            parts = [first, *(getattr(other, name) for other in others)]
+            columns[name] = Ragged.join(parts) if isinstance(first, Ragged) else np.concatenate(parts)
+        return self._with(columns)
+
+    def _columns(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name not in self.shared}
+
+    def _with(self, columns: dict[str, Any]) -> Self:
+        return type(self)(**{name: getattr(self, name) for name in self.shared}, **columns)

@@ -1,0 +1,46 @@
+"""The connection of one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from foh_pg.cli.output import say
+from foh_pg.errors import SchemaError
+from foh_pg.postgres.connect import connect
+from foh_pg.schema import migrations
+
+
+@contextmanager
+def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    """Connect; rows are dictionaries, the server's notices go to standard error.
+
+    Unless told that schema foh may be missing, refuses a database where it is, or is another revision.
+    """
+    with connect(dsn, autocommit=True) as plain:
+        plain.add_notice_handler(
+            lambda notice: say(f"{(notice.severity or 'note').lower()}: {notice.message_primary}")
+        )
+        if installed:
+            require_schema(plain)
+        else:
+            migrations.refuse_foreign(plain)
+        plain.row_factory = dict_row  # type: ignore[assignment]
+        yield plain  # type: ignore[misc]
+
+
+def require_schema(connection: psycopg.Connection[Any]) -> None:
+    present, expected = migrations.revision(connection), migrations.head()
+    if present == migrations.BASE:
+        raise SchemaError(
+            f"schema foh is not installed in database {connection.info.dbname!r}: run foh-pg migrate first"
+        )
+    if present != expected:
+        raise SchemaError(
+            f"schema foh in database {connection.info.dbname!r} is at revision {present}, this foh_pg needs "
+            f"{expected}: run foh-pg migrate"
+        )

@@ -1,0 +1,70 @@
+"""What is made of the server's rows, the same for both kinds of connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.postgres.code import Code
+from foh_pg.postgres.vectors import parse_vector
+
+
+class Description(NamedTuple):
+    """What an index is made of, as its function `describe` tells."""
+
+    source: str
+    key: str
+    key_type: str
+    embedding: str
+    labels: str | None
+    dimensions: int
+    bits: int
+    distance: str
+    version: int
+    vector_schema: str
+    vector_type: int
+
+
+class Match(NamedTuple):
+    """A row that a search found.
+
+    `distance` is the number of geometry bits in which the row differs from the query; None where the row was
+    read from the table without a look at its bits. `score` is what the rows are ranked by, smaller is nearer:
+    the exact distance, or its estimate from the bits where there is no shortlist, plus what the labels add.
+    It is None among candidates that nobody ranked.
+    """
+
+    key: Any
+    distance: int | None
+    score: float | None
+
+
+def missing_index(name: str) -> IndexNotFound:
+    return IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+
+
+def batches(count: int, rows: Iterable[tuple[Any, ...]]) -> list[list[Match]]:
+    """Rows of (number of the query, key, distance, score) as one list for each query."""
+    answers: list[list[Match]] = [[] for _ in range(count)]
+    for number, *match in rows:
+        answers[number - 1].append(Match(*match))
+    return answers
+
+
+def one_code(rows: Sequence[tuple[Any, ...]]) -> Code:
+    [(code,)] = rows
+    assert isinstance(code, Code)
+    return code
+
+
+def one_vector(about: Description, key: Any, rows: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.float32]:
+    """The embedding in binary; an error where the row is missing or has none."""
+    if not rows:
+        raise InputError(f"{about.source} has no row with {about.key} = {key!r} that this role can see")
+    if rows[0][0] is None:
+        raise InputError(f"the row with {about.key} = {key!r} of {about.source} has no embedding")
+    return parse_vector(rows[0][0])

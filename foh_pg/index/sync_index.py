@@ -1,0 +1,253 @@
+# Made from async_index.py by tools/async_to_sync.py: change that file, and run the program again.
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg import errors
+from psycopg.rows import dict_row, tuple_row
+
+from foh_pg.index import calls
+from foh_pg.index.calls import Call, Search
+from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
+from foh_pg.index.results import Description, Match, batches, missing_index, one_code, one_vector
+from foh_pg.postgres import vectors
+from foh_pg.postgres.code import Code, register_code
+
+if TYPE_CHECKING:
+    from psycopg_pool import ConnectionPool
+
+    Connection = psycopg.Connection[Any] | ConnectionPool[Any]
+
+
+class Index:
+    """An index, through a psycopg connection or a psycopg_pool.ConnectionPool.
+
+    Every method is one call of a SQL function in the connection's transaction, with the rights of its role:
+    it commits nothing that the connection would not commit. With a pool it may be shared by threads.
+
+    Examples
+    --------
+    >>> import psycopg
+    >>> from foh_pg import Index
+    >>> with psycopg.connect(autocommit=True) as connection:                        # doctest: +SKIP
+    ...     products = Index.open(connection, "products")
+    ...     for match in products.search(vector, k=5, filter="price < 100"):
+    ...         print(match.key, match.score)
+    """
+
+    def __init__(self, connection: Connection, name: str, about: Description) -> None:
+        self.name = name
+        self.about = about
+        self._connection = connection
+        self._functions: HashFunctions | None = None
+
+    @classmethod
+    def open(cls, connection: Connection, name: str) -> Index:
+        """An index that exists; IndexNotFound where none does."""
+        try:
+            [row] = _rows(connection, calls.describe(name))
+        except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
+            raise missing_index(name) from error
+        return cls(connection, name, Description(*row))
+
+    @classmethod
+    def create(cls, connection: Connection, name: str, table: str, embedding: str, **arguments: Any) -> Index:
+        """Create an index on `table`, with the arguments of the SQL function foh.create_index."""
+        _rows(connection, calls.create(name, table, embedding, arguments))
+        return cls.open(connection, name)
+
+    def __repr__(self) -> str:
+        return f"<Index {self.name!r} on {self.about.source}, {self.about.bits} bits>"
+
+    def search(
+        self,
+        query: npt.ArrayLike,
+        k: int = 10,
+        *,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        labels: float | None = None,
+        filter: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        client: bool = False,
+    ) -> list[Match]:
+        """The k rows nearest to `query`, nearest first; k of them whenever k match.
+
+        Parameters
+        ----------
+        probes, shortlist
+            Lists to read and rows to rank with the exact distance; None: the index's own choice.
+        labels
+            How much the labels count, from 0 to 1: 0 asks for the nearest vectors and nothing else, 0.5 for
+            what the index learned to be best, 1 for the rows likeliest to share a label. None: the index's
+            option `dial`.
+        filter
+            A condition over the table's columns, written by you and never by your users: their values go in
+            through `params`, which it reads as ``params ->> 'name'``.
+        client
+            With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
+            version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
+            vector is then sent and searched by, as without `client`.
+        """
+        options = Search(k, probes, shortlist, labels, filter, params)
+        if client and shortlist == 0:
+            return self._search_encoded(query, options)
+        return [Match(*row) for row in self._fetch(calls.search(self.name, query, options))]
+
+    def search_many(
+        self,
+        queries: npt.ArrayLike,
+        k: int = 10,
+        *,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        labels: float | None = None,
+        filter: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> list[list[Match]]:
+        """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
+        options = Search(k, probes, shortlist, labels, filter, params)
+        call = calls.search_many(self.name, self.about, queries, options)
+        return batches(len(call.parameters["queries"].values), self._fetch(call))
+
+    def search_like(
+        self,
+        key: Any,
+        k: int = 10,
+        *,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        labels: float | None = None,
+        filter: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> list[Match]:
+        """The rows nearest to the row of that key, without that row."""
+        options = Search(k, probes, shortlist, labels, filter, params)
+        rows = self._fetch(calls.search_like(self.name, self.about, key, options))
+        if not rows:
+            self.embedding(key)
+        return [Match(*row) for row in rows]
+
+    def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+        """The vector of a row; InputError where there is none that this role can see."""
+        return one_vector(self.about, key, self._fetch(calls.embedding(self.about, key), binary=True))
+
+    def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
+        """All rows in the lists of the nearest centers, by their geometry bits."""
+        return [Match(*row) for row in self._fetch(calls.candidates(self.name, query, probes))]
+
+    def encode(self, query: npt.ArrayLike) -> Code:
+        """The bits of a query: its geometry bits, then its code by the present hash functions."""
+        return one_code(self._fetch(calls.encode(self.name, query)))
+
+    def explain(
+        self,
+        query: npt.ArrayLike,
+        k: int = 10,
+        *,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        labels: float | None = None,
+    ) -> dict[str, str]:
+        """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
+        return dict(self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
+
+    def hash_functions(self) -> HashFunctions:
+        """The present thresholds and hash functions, to encode queries with."""
+        rows = self._fetch(calls.hash_functions(self.name), binary=True)
+        return HashFunctions.from_rows(rows, self.about.distance)
+
+    def status(self) -> dict[str, Any]:
+        """What foh.index_stat says of this index."""
+        rows = _rows(self._connection, calls.status(self.name), dict_row)
+        if not rows:
+            raise missing_index(self.name)
+        return dict(rows[0])
+
+    def check(self) -> list[dict[str, Any]]:
+        """Violations of what the index promises; none if all is well. Reads the whole table."""
+        return list(_rows(self._connection, calls.invoke("check", {"name": self.name}), dict_row))
+
+    def refresh(self, *, embedding: str | None = None, labels: str | None = None) -> None:
+        """Follow an ALTER of the table."""
+        self._fetch(
+            calls.invoke(
+                "refresh", calls.given({"name": self.name, "embedding": embedding, "labels": labels})
+            )
+        )
+        again = type(self).open(self._connection, self.name)
+        self.about = again.about
+
+    def alter(self, **options: Any) -> None:
+        """Change options: ``index.alter(probes=16, shortlist=50)``."""
+        self._fetch(calls.alter(self.name, options))
+
+    def grant(
+        self,
+        *,
+        reader: str | None = None,
+        writer: str | None = None,
+        updater: str | None = None,
+        owner: str | None = None,
+        revoke: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Give roles their rights, or take them back; says what each exposes and what is still missing."""
+        roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
+        call = calls.invoke("grant", {"name": self.name, **roles, "revoke": revoke})
+        return list(_rows(self._connection, call, dict_row))
+
+    def drop(self) -> None:
+        """Drop the index with all that belongs to it; the table keeps its rows."""
+        self._fetch(calls.invoke("drop_index", {"name": self.name}))
+
+    def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
+        for attempt in range(2):
+            functions = self._functions or self.hash_functions()
+            call = calls.search_code(self.name, functions.encode(query), functions.version, options)
+            try:
+                # A savepoint where a transaction is open: a refused code must not end it.
+                with _link(self._connection) as link, link.transaction():
+                    rows = _execute(link, call)
+            except psycopg.Error as error:
+                self._functions = None
+                if error.sqlstate != OTHER_VERSION or attempt:
+                    raise
+            else:
+                self._functions = functions
+                return [Match(*row) for row in rows]
+        raise AssertionError("the second attempt returns or raises")
+
+    def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
+        return _rows(self._connection, call, binary=binary)
+
+
+@contextmanager
+def _link(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
+    """The connection itself, or one of the pool for as long as it is needed."""
+    if isinstance(connection, psycopg.Connection):
+        yield connection
+    else:
+        with connection.connection() as pooled:
+            yield pooled
+
+
+def _rows(
+    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+) -> list[Any]:
+    with _link(connection) as link:
+        return _execute(link, call, row_factory, binary=binary)
+
+
+def _execute(
+    link: psycopg.Connection[Any], call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+) -> list[Any]:
+    with link.cursor(row_factory=row_factory, binary=binary) as cursor:
+        vectors.register(cursor)
+        register_code(cursor)
+        cursor.execute(call.statement, call.parameters)
+        return cursor.fetchall()

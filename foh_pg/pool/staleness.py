@@ -1,0 +1,94 @@
+"""Which lists a new version of the hash functions really changes, seen on a few of their members."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.codes import CodeArray, check_codes, hamming_rows
+from foh_pg.errors import InputError
+from foh_pg.pool.homes import Positions
+
+
+class Affected(NamedTuple):
+    """Lists to encode again.
+
+    Attributes
+    ----------
+    lists : array
+        Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
+    stale : array
+        Share of flipped bits in the sample of every list; 0 where a list has no sample.
+    """
+
+    lists: Positions
+    stale: npt.NDArray[np.float64]
+
+
+def sample_members(
+    rng: np.random.Generator, lengths: npt.NDArray[np.int64], per_list: int
+) -> tuple[Positions, Positions]:
+    """Draw up to `per_list` members of every list, without repetition.
+
+    Returns
+    -------
+    lists, members : arrays
+        Which list, and which place in it.
+
+    Examples
+    --------
+    >>> lists, members = sample_members(np.random.default_rng(0), np.array([2, 0, 100]), 3)
+    >>> lists
+    array([0, 0, 2, 2, 2])
+    """
+    if per_list < 1:
+        raise InputError(f"a sample needs at least 1 member of a list, not {per_list}")
+    counts = np.minimum(lengths, per_list)
+    members = [
+        np.sort(rng.choice(length, count, replace=False))
+        for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
+    ]
+    lists = np.repeat(np.arange(len(lengths)), counts)
+    return lists.astype(np.int64), np.concatenate([np.zeros(0, dtype=np.int64), *members])
+
+
+def find_affected(
+    lists: Positions,
+    old_codes: CodeArray,
+    new_codes: CodeArray,
+    *,
+    bits: int,
+    total: int,
+    max_stale: float = 0.01,
+) -> Affected:
+    """Compare the stored codes of sampled members with what the new hash functions give them.
+
+    Parameters
+    ----------
+    lists : array (samples,)
+        The list of each sampled member.
+    old_codes : array (samples, bytes)
+        Codes as stored, from whenever the list was last encoded: staleness adds up until it counts.
+    new_codes : array (samples, bytes)
+        Codes of the same members by the new hash functions.
+    total : int
+        Number of lists.
+    max_stale : float
+        Share of flipped bits that a list may have.
+
+    Examples
+    --------
+    >>> from foh_pg.arrays.codes import pack
+    >>> old, new = pack([[0, 0, 0, 0], [1, 1, 1, 1]]), pack([[0, 0, 0, 0], [1, 1, 1, 0]])
+    >>> find_affected(np.array([0, 1]), old, new, bits=4, total=2)
+    Affected(lists=array([1]), stale=array([0.  , 0.25]))
+    """
+    check_codes(old_codes, bits)
+    check_codes(new_codes, bits)
+    flips = np.bincount(lists, weights=hamming_rows(old_codes, new_codes), minlength=total)
+    seen = np.bincount(lists, minlength=total) * bits
+    stale = flips / np.maximum(seen, 1)
+    stalest = np.argsort(-stale, kind="stable")
+    return Affected(stalest[stale[stalest] > max_stale].astype(np.int64), stale)

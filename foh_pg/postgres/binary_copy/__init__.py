@@ -1,0 +1,47 @@
+"""Rows between PostgreSQL and numpy in the binary form of COPY, without Python work per row."""
+
+from __future__ import annotations
+
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.postgres.binary_copy.columns import (
+    BOOL,
+    CHAR,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    TEXT,
+    UUID,
+    Array,
+    Bits,
+    Column,
+    HalfVector,
+    Nullable,
+    RowError,
+    Vector,
+)
+from foh_pg.postgres.binary_copy.reader import copy_out
+from foh_pg.postgres.binary_copy.writer import copy_in
+
+__all__ = [
+    "BOOL",
+    "CHAR",
+    "FLOAT4",
+    "FLOAT8",
+    "INT2",
+    "INT4",
+    "INT8",
+    "TEXT",
+    "UUID",
+    "Array",
+    "Bits",
+    "Column",
+    "HalfVector",
+    "Nullable",
+    "Ragged",
+    "RowError",
+    "Vector",
+    "copy_in",
+    "copy_out",
+]

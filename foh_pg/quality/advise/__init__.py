@@ -1,0 +1,21 @@
+"""Whether an index would help on a table: read a sample of it, measure the ways to rank, and decide."""
+
+from __future__ import annotations
+
+from foh_pg.quality.advise.measuring import Figure, measure
+from foh_pg.quality.advise.sampling import Sample, Table, read
+from foh_pg.quality.advise.sizes import SIZES
+from foh_pg.quality.advise.verdict import Advice, decide, nothing_to_learn, statement
+
+__all__ = [
+    "SIZES",
+    "Advice",
+    "Figure",
+    "Sample",
+    "Table",
+    "decide",
+    "measure",
+    "nothing_to_learn",
+    "read",
+    "statement",
+]

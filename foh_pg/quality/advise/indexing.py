@@ -1,0 +1,105 @@
+"""An index of ours in memory, on the rows of a split: learned, weighed and asked as the real one is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.bench import methods
+from foh_pg.bench.accuracy import train
+from foh_pg.bench.protocol import Split
+from foh_pg.hashing import Geometry
+from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.source import Rows
+from foh_pg.updater.weighing import QUERIES, Trial, weigh
+
+# Share of the rows that the ranking is chosen by; they never train, and no query is among them.
+HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What an index on the base of a split would have learned."""
+
+    index: IndexRow
+    model: Model
+    ranking: Ranking
+    note: str
+
+    @classmethod
+    def learn(cls, split: Split, bits: int) -> Indexed:
+        """Train on most of the base, and choose the ranking on the rest of it."""
+        held = min(QUERIES, int(HELD_OUT * len(split.base)))
+        taught = replace(split, stream=split.base[: len(split.base) - held])
+        learner, _ = train(methods.choose(["foh"])[0], taught, bits)
+        X, index = split.data.X, describe(split, bits)
+        model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
+        studied = rows_of(split, taught.stream)
+        model = model.with_label_bits(studied.vectors, studied.labels)
+        geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
+        model = replace(model, geometry=geometry)
+        last = np.arange(len(split.base)) >= len(split.base) - held
+        weighed = weigh(index, model, rows_of(split, split.base), last)
+        return cls(index, model, weighed.ranking, weighed.note)
+
+    def trial(self, split: Split, hidden: float = 0.0) -> Trial:
+        """The queries of the split put to its base, of which a share has no labels but for the judge."""
+        base, queries = rows_of(split, split.base), rows_of(split, split.queries)
+        made = Trial(self.index, self.model, base, queries)
+        if hidden == 0:
+            return made
+        known = split.hide_labels(hidden)
+        without = Trial(self.index, self.model, rows_of(known, known.base), queries)
+        without.relevant, without.exact = made.relevant, made.exact
+        return without
+
+
+def describe(split: Split, bits: int) -> IndexRow:
+    """An index on these rows with default options, as foh.index would have it."""
+    dimensions = int(split.data.X.shape[1])
+    return IndexRow(
+        id=0,
+        name="advised",
+        key_type="bigint",
+        labels="labels",
+        labels_from=None,
+        dimensions=dimensions,
+        bits=bits,
+        geometry=geometry_bits(dimensions),
+        distance="cosine",
+        learner="foh",
+        options={"seed": 0},
+        version=1,
+        status="ready",
+        next_center=1,
+        source=split.data.name,
+        intact=True,
+        owner=None,
+        acting=None,
+    )
+
+
+def geometry_bits(dimensions: int) -> int:
+    """The default of sql/internal/options/_geometry_bits.sql.
+
+    Examples
+    --------
+    >>> [geometry_bits(d) for d in (2, 100, 512, 1536)]
+    [128, 200, 512, 768]
+    """
+    if dimensions < 128:
+        return -(-128 // dimensions) * dimensions
+    return dimensions if dimensions <= 1024 else -(-dimensions // -(-dimensions // 1024))
+
+
+def rows_of(split: Split, places: npt.NDArray[np.int64]) -> Rows:
+    """Rows of a split as an updater reads them."""
+    sets: LabelSets = split.data.sets.take(places)
+    names = np.array(split.data.label_names, dtype=object)
+    return Rows(places, split.data.X[places], Ragged(names[sets.ids], sets.offsets))

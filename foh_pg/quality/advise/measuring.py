@@ -1,0 +1,152 @@
+"""How good each way to rank is, on queries held out of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.bench import methods, relevance
+from foh_pg.bench.accuracy import train
+from foh_pg.bench.data import Dataset
+from foh_pg.bench.protocol import Protocol, Split
+from foh_pg.bench.references import Classifier, filter_by_label
+from foh_pg.bench.relevance import Relevance
+from foh_pg.quality.advise.indexing import Indexed
+from foh_pg.quality.advise.sampling import Sample
+from foh_pg.quality.advise.sizes import foh_megabytes, hnsw_megabytes
+
+# How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
+LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
+# As learned, with as many rows without labels as the table has.
+SOME_LABELLED = "as learned, some without labels"
+# The greatest factor of the dial, as in sql/internal/options/_dial_factor.sql.
+FULL_DIAL = 50
+
+# Shows how much exact cosine gains from more rows: a table is more than its sample.
+QUARTER = "exact cosine, 1/4 of the rows"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One way to rank, and how good it is.
+
+    Attributes
+    ----------
+    shares : dict of int to array (queries,)
+        Of each query, the share of relevant rows among the first k.
+    recall, distance : float, optional
+        Of the first ten: the share of the exact ten nearest, and the mean cosine distance.
+    """
+
+    way: str
+    bits: int | None
+    ranked_by: str
+    shares: Mapping[int, npt.NDArray[np.float64]]
+    megabytes: float | None
+    recall: float | None = None
+    distance: float | None = None
+
+    @property
+    def precision(self) -> dict[int, float]:
+        """P@k: means over the queries."""
+        return {k: float(shares.mean()) for k, shares in self.shares.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Give plain numbers."""
+        return {
+            "way": self.way,
+            "bits": self.bits,
+            "ranked_by": self.ranked_by,
+            "P@10": _rounded(self.precision.get(10)),
+            "P@100": _rounded(self.precision.get(100)),
+            "recall@10": _rounded(self.recall),
+            "distance": _rounded(self.distance),
+            "MB": self.megabytes,
+        }
+
+
+def judgeable(sample: Sample) -> npt.NDArray[np.int64]:
+    """Rows of the sample with labels: nobody knows what the others are relevant to."""
+    rows: npt.NDArray[np.int64] = np.flatnonzero(sample.sets.counts > 0)
+    return rows
+
+
+def measure(sample: Sample, bits: Sequence[int], queries: int, progress: Progress | None) -> Iterator[Figure]:
+    """Hold out queries, learn from the other labelled rows, and rank these in every way."""
+    rows = judgeable(sample)
+    data = Dataset(str(sample.table), sample.X[rows], sample.sets.take(rows), sample.label_names)
+    split = Split.draw(data, Protocol(queries=queries, stream=len(rows)), 0)
+    tell = progress or (lambda phase, done, total: None)
+    tell("references", 0, 1 + len(bits))
+    yield from _references(split, sample)
+    for done, length in enumerate(bits, 1):
+        tell(f"{length} bits", done, 1 + len(bits))
+        yield from _codes(split, sample, length)
+
+
+def _references(split: Split, sample: Sample) -> Iterator[Figure]:
+    X, base, queries = split.data.X, split.base, split.queries
+    relevant = Relevance.of(split.data, queries, base)
+    perfect = [(0, -relevant.block(0, len(queries)).astype(np.float32))]
+    yield Figure("best possible", None, "the labels", relevance.measure(perfect, split).shares, None)
+    fewer = replace(split, base=base[: len(base) // 4])
+    cosine = relevance.measure(relevance.by_vectors(X[queries], X[fewer.base]), fewer)
+    yield Figure(QUARTER, None, "distance", cosine.shares, None)
+    cosine = relevance.measure(relevance.by_vectors(X[queries], X[base]), split)
+    yield _figure("exact cosine", None, "distance", cosine, hnsw_megabytes(sample))
+    classifier = Classifier.fit(split)
+    asked = classifier.project(X[queries])
+    projected = relevance.measure(relevance.by_vectors(asked, classifier.project(X[base])), split)
+    yield _figure("supervised projection", None, "scores of labels", projected, None)
+    filtered = relevance.measure(filter_by_label(asked + classifier.shares, split), split)
+    yield _figure("classify and filter", None, "likeliest label", filtered, None)
+
+
+def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
+    X, base, size = split.data.X, split.base, foh_megabytes(sample, bits)
+    random, _ = train(methods.choose(["random"])[0], split, bits)
+    coded = relevance.measure(
+        relevance.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split
+    )
+    yield _figure("random hyperplanes", bits, "code", coded, None)
+    index = Indexed.learn(split, bits)
+    learned = index.ranking
+    most = replace(
+        learned,
+        code=FULL_DIAL * learned.code,
+        linear=FULL_DIAL * learned.linear,
+        votes=FULL_DIAL * learned.votes,
+    )
+    asked = {LEARNED: (index.trial(split), learned)}
+    asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, linear=0.0, votes=0.0))
+    asked[LABELS] = (asked[LEARNED][0], most)
+    if sample.share < 1:
+        asked[SOME_LABELLED] = (index.trial(split, hidden=1 - sample.share), learned)
+    for ranked_by, (trial, weights) in asked.items():
+        answers = {k: trial.ask(weights, k) for k in (10, 100) if k <= len(base)}
+        first = answers[10]
+        yield Figure(
+            "foh",
+            bits,
+            ranked_by,
+            {k: found.precision for k, found in answers.items()},
+            size,
+            float(first.recall.mean()),
+            float(first.distance.mean()),
+        )
+
+
+def _figure(
+    way: str, bits: int | None, ranked_by: str, quality: relevance.Quality, megabytes: float | None
+) -> Figure:
+    return Figure(way, bits, ranked_by, quality.shares, megabytes, quality.recall, quality.distance)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,195 @@
+"""A sample of a table, read without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg import sql
+
+from foh_pg.arrays.labels import LabelSets, Vocabulary
+from foh_pg.errors import InputError
+from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
+
+EMBEDDINGS = ("vector", "halfvec", "_float4", "_float8")
+LABELS = ("text", "varchar", "int2", "int4", "int8")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table as the catalog describes it.
+
+    Attributes
+    ----------
+    schema, name, key : str
+        Its name, and the column that is its primary key.
+    embedding, embedding_type, labels, labels_type : str
+        The columns; the labels may be None.
+    """
+
+    schema: str
+    name: str
+    key: str
+    embedding: str
+    embedding_type: str
+    labels: str | None
+    labels_type: str | None
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of a table, the same ones each time.
+
+    Attributes
+    ----------
+    rows, labelled : int
+        Rows of the whole table that have an embedding; those among them that have a label, too.
+    X : array (n, d) of float32
+        Embeddings of the sample, in an order that is random.
+    sets, label_names
+        Their labels.
+    """
+
+    table: Table
+    rows: int
+    labelled: int
+    X: npt.NDArray[np.float32]
+    sets: LabelSets
+    label_names: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of rows with a label."""
+        return self.labelled / self.rows if self.rows else 0.0
+
+    def describe(self) -> dict[str, Any]:
+        """Give what the figures stand on."""
+        used = np.bincount(self.sets.ids, minlength=1)
+        used = used[used > 0]
+        return {
+            "table": str(self.table),
+            "rows": self.rows,
+            "dimensions": self.X.shape[1],
+            "sampled": len(self.X),
+            "labelled_share": round(self.share, 4),
+            "labels_in_sample": len(used),
+            "sampled_rows_per_label_median": float(np.median(used)) if len(used) else 0.0,
+            "sampled_rows_per_label_most": int(used.max(initial=0)),
+        }
+
+
+DESCRIBE = """
+SELECT n.nspname, c.relname, c.relkind::text,
+       ARRAY(SELECT a.attname::text FROM pg_catalog.pg_index i
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisprimary) AS keys
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = pg_catalog.to_regclass(%s)
+"""
+COLUMNS = """
+SELECT a.attname::text, t.typname::text
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = pg_catalog.to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+COUNT = "SELECT count(*), count(*) FILTER (WHERE {labelled}) FROM {table} s WHERE s.{embedding} IS NOT NULL"
+# By a hash of the key: at random, the same rows each time, and only as many rows as asked for are ever held.
+SAMPLE = """
+SELECT v.x::real[], {as_labels} FROM (
+    SELECT s.{embedding} AS x, {labels} AS labels FROM {table} s WHERE s.{embedding} IS NOT NULL
+    ORDER BY pg_catalog.hashtextextended(s.{key}::text, 0) LIMIT {limit}) v
+"""
+
+
+def read(
+    connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None, limit: int
+) -> Sample:
+    """Sample a table in a read-only transaction; rows hidden from this role are an error.
+
+    Reads the table twice from end to end: once to count, once to sample. Embeddings are only fetched for the
+    sample where they are stored out of line.
+    """
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        connection.execute("SET LOCAL row_security = off")
+        table = _describe(connection, name, embedding, labels)
+        with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+            counted = cursor.execute(_compose(COUNT, table, limit)).fetchone()
+        assert counted is not None
+        parts = list(copy_out(connection, _compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
+    names = [[str(label) for label in row] for _, found in parts for row in found.each()]
+    sets, vocabulary = Vocabulary().read(names)
+    return Sample(table, counted[0], counted[1], _matrix(table, parts), sets, vocabulary.names)
+
+
+def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None) -> Table:
+    with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        found = cursor.execute(DESCRIBE, [name]).fetchone()
+        types: dict[str, str] = dict(cursor.execute(COLUMNS, [name]).fetchall())
+    if found is None:
+        raise InputError(f"there is no table {name!r} here: give it as in SQL, with its schema if need be")
+    schema, relation, kind, keys = found
+    if kind not in "rp":
+        raise InputError(f"{name!r} is no ordinary or partitioned table: advise on the table behind it")
+    if len(keys) != 1:
+        raise InputError(
+            f"{name!r} has {f'a primary key of {len(keys)} columns' if keys else 'no primary key'}: "
+            "an index needs a primary key of one column"
+        )
+    for column in (embedding, labels):
+        if column is not None and column not in types:
+            raise InputError(f"{name!r} has no column {column!r}, only {', '.join(types)}")
+    if types[embedding] not in EMBEDDINGS:
+        raise InputError(
+            f"column {embedding!r} is of type {types[embedding]}: an embedding is a vector, halfvec, real[] "
+            "or double precision[]"
+        )
+    labels_type = None if labels is None else types[labels]
+    if labels_type is not None and labels_type.removeprefix("_") not in LABELS:
+        raise InputError(
+            f"column {labels!r} is of type {labels_type}: labels are text, varchar or integers, "
+            "or arrays of them"
+        )
+    return Table(schema, relation, keys[0], embedding, types[embedding], labels, labels_type)
+
+
+def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
+    """Fill in names; no labels are an empty array, one label is an array of one."""
+    if table.labels is None:
+        labels: sql.Composable = sql.SQL("NULL::text[]")
+        as_labels, labelled = "v.labels", "false"
+    else:
+        labels = sql.SQL("s.{}").format(sql.Identifier(table.labels))
+        many = str(table.labels_type).startswith("_")
+        as_labels = "v.labels::text[]" if many else "ARRAY[v.labels::text]"
+        labelled = "pg_catalog.array_remove({}, NULL) <> '{{}}'" if many else "{} IS NOT NULL"
+    return sql.SQL(text).format(
+        table=sql.Identifier(table.schema, table.name),
+        key=sql.Identifier(table.key),
+        embedding=sql.Identifier(table.embedding),
+        labels=labels,
+        as_labels=sql.SQL(as_labels),
+        labelled=sql.SQL(labelled).format(labels),
+        limit=sql.Literal(limit),
+    )
+
+
+def _matrix(table: Table, parts: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.float32]:
+    lengths = {int(length) for found, _ in parts for length in np.unique(found.lengths)}
+    if not lengths:
+        raise InputError(f"{table} has no row with an embedding in {table.embedding!r}: nothing to measure")
+    if len(lengths) > 1:
+        raise InputError(
+            f"{table} has embeddings of {', '.join(map(str, sorted(lengths)))} dimensions in "
+            f"{table.embedding!r}: an index needs one length for all"
+        )
+    X = np.concatenate([found.values for found, _ in parts]).reshape(-1, lengths.pop())
+    if not np.isfinite(X).all():
+        raise InputError(f"{table} has embeddings in {table.embedding!r} that are not finite numbers")
+    return np.ascontiguousarray(X, dtype=np.float32)

@@ -1,0 +1,189 @@
+"""The figures of the page: each a title, a drawing and a line on how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from foh_pg.quality.history import PastRun, Quality, quality
+from foh_pg.quality.report import svg
+from foh_pg.quality.report.content import Content
+from foh_pg.quality.report.svg import Series
+
+# Phases drawn by name; the others are one.
+PHASES = 8
+BINS = 30
+STEPS = {
+    "lists": "in the lists read",
+    "bits": "after ranking by bits",
+    "shortlist": "on the shortlist",
+    "answer": "in the answer",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`svg` is empty where there is nothing to draw yet, and `note` says what to do."""
+
+    title: str
+    svg: str
+    note: str
+
+
+def figures(content: Content) -> Iterator[Figure]:
+    """All figures, in the order of the page."""
+    points = quality(content.runs)
+    yield evaluations(content, points)
+    yield nearness(content, points)
+    yield kept(content, points)
+    yield held_out(points)
+    updates = [run for run in content.updates if run.kind == "update"]
+    yield bits(updates)
+    yield encoded(updates)
+    note = "Lists whose center came, went or was split, or that had gone stale; rows that join open none."
+    yield per_run("Lists encoded again per run", updates, "lists", lambda run: run.lists, note)
+    yield lag(updates)
+    yield time_spent(content.updates)
+    yield lengths(content)
+    yield labels(content)
+
+
+def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
+    title = "Quality over versions, by foh-pg evaluate"
+    measured = [(point.version, point.evaluated) for point in points if point.evaluated]
+    if not measured:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+    ways = (
+        ("index", "index", False),
+        ("exact", "exact distance", True),
+        ("random", "random hyperplanes", True),
+    )
+    series = [
+        Series(name, [(version, found[way]["map100"]) for version, found in measured], dashed)
+        for way, name, dashed in ways
+    ]
+    note = (
+        "mAP@100 by label. Rows that never trained ask, each left out of its own answer; the index through "
+        "its SQL search, the other two over the whole table."
+    )
+    return Figure(title, svg.lines(series, y_label="mAP@100", x_label="version"), note)
+
+
+def nearness(content: Content, points: Sequence[Quality]) -> Figure:
+    title = "By label and by nearness, by foh-pg evaluate"
+    measured = [
+        (p.version, p.evaluated) for p in points if p.evaluated and "recall10" in p.evaluated["index"]
+    ]
+    if not measured:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+    series = [
+        Series("P@10", [(version, found["index"]["p10"]) for version, found in measured]),
+        Series("recall@10", [(version, found["index"]["recall10"]) for version, found in measured]),
+        Series("P@10 of the exact distance", [(v, found["exact"]["p10"]) for v, found in measured], True),
+    ]
+    last = measured[-1][1]
+    note = (
+        "The share of the first ten that has a label of the query, and the share of the exact ten that is "
+        f"among them. The mean distance of the first ten is {last['index']['distance10']:.4g}, of the exact "
+        f"ten {last['exact']['distance10']:.4g}."
+    )
+    return Figure(title, svg.lines(series, y_label="share", x_label="version", from_zero=True), note)
+
+
+def kept(content: Content, points: Sequence[Quality]) -> Figure:
+    title = "What is left of the exact ten, step by step"
+    measured = [p.evaluated["kept"] for p in points if p.evaluated and "kept" in p.evaluated]
+    if not measured:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+    rows = [(name, measured[-1][step]) for step, name in STEPS.items()]
+    note = "Of the ten nearest rows: the share in the lists that a search reads, and after each further step."
+    return Figure(title, svg.lying(rows, label=title), note)
+
+
+def held_out(points: Sequence[Quality]) -> Figure:
+    title = "Quality over versions, as the updater saw it"
+    seen = [(float(p.version), p.held_out_map) for p in points if p.held_out_map is not None]
+    if not seen:
+        return Figure(title, "", "No run has learned from enough held-out rows yet.")
+    note = "mAP of recent held-out rows among each other, before the model was served."
+    drawn = svg.lines([Series("mAP", seen)], y_label="mAP", x_label="version")
+    return Figure(title, drawn, note)
+
+
+def bits(runs: Sequence[PastRun]) -> Figure:
+    title = "Bits flipped by a run, and left stale after it"
+    flipped = [(float(r.version), 100 * float(r.metrics["flipped"])) for r in runs if "flipped" in r.metrics]
+    stale = [(float(r.version), 100 * r.stale) for r in runs if r.stale is not None]
+    series = [Series(n, p) for n, p in (("flipped", flipped), ("stale", stale)) if p]
+    if not series:
+        return Figure(title, "", "No run has changed the hash functions yet.")
+    note = (
+        "Share of the stored bits that the hash functions have changed since each list was encoded, "
+        "before and after the stalest lists were encoded again; estimated from a few members of each list."
+    )
+    return Figure(title, svg.lines(series, y_label="% of bits", x_label="version", from_zero=True), note)
+
+
+def encoded(runs: Sequence[PastRun]) -> Figure:
+    note = "Rows in the lists that were encoded again; the new rows of the run come on top."
+    return per_run("Rows encoded again per run", runs, "rows", lambda run: run.rows_encoded, note)
+
+
+def per_run(
+    title: str, runs: Sequence[PastRun], unit: str, value: Callable[[PastRun], float], note: str = ""
+) -> Figure:
+    if not runs:
+        return Figure(title, "", "No run yet.")
+    columns = [(str(run.version), {unit: float(value(run))}) for run in runs]
+    return Figure(title, svg.bars(columns, y_label=unit, x_label="version", note=title), note)
+
+
+def lag(runs: Sequence[PastRun]) -> Figure:
+    seen = [run for run in runs if run.metrics.get("lag_seconds") is not None]
+    note = (
+        "How long the oldest entry of the stream had waited when the run began. It was searchable meanwhile."
+    )
+    return per_run("Stream lag", seen, "seconds", lambda run: float(run.metrics["lag_seconds"]), note)
+
+
+def time_spent(runs: Sequence[PastRun]) -> Figure:
+    title = "Where the time went"
+    if not runs:
+        return Figure(title, "", "No run yet.")
+    total: dict[str, float] = {}
+    for run in runs:
+        for name, seconds in run.phases.items():
+            total[name] = total.get(name, 0.0) + seconds
+    named = sorted(total, key=lambda name: -total[name])[:PHASES]
+    columns = []
+    for run in runs:
+        parts = {name: run.phases.get(name, 0.0) for name in named}
+        rest = run.seconds - sum(parts.values())
+        columns.append((str(run.version), {**parts, "other": rest} if len(total) > PHASES else parts))
+    return Figure(
+        title, svg.bars(columns, y_label="seconds", x_label="version", note=title), "Seconds by phase."
+    )
+
+
+def lengths(content: Content) -> Figure:
+    title = "Lengths of the lists"
+    if not content.lengths:
+        return Figure(title, "", "There is no list yet.")
+    most, mean = content.lengths[-1], sum(content.lengths) / len(content.lengths)
+    step = max(1, -(-(most + 1) // BINS))
+    counts = [0] * (most // step + 1)
+    for length in content.lengths:
+        counts[length // step] += 1
+    columns = [(svg.number(i * step), {"lists": float(count)}) for i, count in enumerate(counts)]
+    note = f"{len(content.lengths)} lists, {mean:.0f} rows on average, {most} at the most; {step} rows a bar."
+    return Figure(title, svg.bars(columns, y_label="lists", x_label="rows, from", note=title), note)
+
+
+def labels(content: Content) -> Figure:
+    title = "The most frequent labels"
+    if not content.labels:
+        return Figure(title, "", "The index has no labels, or no row has one.")
+    rows = [(name, count / content.sampled) for name, count in content.labels]
+    note = "Rows that have the label"
+    note += "." if content.sampled == 1 else f", estimated from {content.sampled:.1%} of the table."
+    return Figure(title, svg.lying(rows, label=title), note)

@@ -1,0 +1,1 @@
+"""Schema foh: its SQL files, and how a database is brought to what they say."""

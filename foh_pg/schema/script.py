@@ -1,0 +1,94 @@
+"""One file of `sql/` as one statement that finds pgvector's schema in the server when it runs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import PurePosixPath
+
+from alembic.operations import Operations
+from sqlalchemy import TextClause, text
+
+from foh_pg import __version__
+from foh_pg.schema import files
+
+# The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
+WRAPPER = """\
+-- {name}
+DO {outer}
+BEGIN
+    EXECUTE pg_catalog.replace({inner}
+{body}
+{inner}, '@vector@', (
+        SELECT pg_catalog.quote_ident(n.nspname)
+        FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+        WHERE e.extname = 'vector'));
+END
+{outer}"""
+
+TEMPLATE = """\
+INSERT INTO foh.template (name, body) VALUES ('{name}', {quote}
+{body}
+{quote}) ON CONFLICT (name) DO UPDATE SET body = excluded.body"""
+
+
+RECORD = "INSERT INTO foh.code (digest, version) VALUES ('{digest}', '{version}')"
+
+
+def statement(name: str, body: str) -> str:
+    """Wrap `body` into a DO block that puts the schema of pgvector, quoted, where it says ``@vector@``."""
+    body = body.strip()
+    outer, inner = unused_tags(body)
+    return WRAPPER.format(name=name, body=body, outer=outer, inner=inner)
+
+
+def template(name: str, body: str) -> str:
+    """Keep `body`, the SQL of an object of one index, in foh.template."""
+    _, quote = unused_tags(body)
+    return TEMPLATE.format(name=name, body=body.strip(), quote=quote)
+
+
+def unused_tags(body: str) -> tuple[str, str]:
+    """Two dollar quotes that do not occur in `body`."""
+    number = 0
+    while f"$foh_do{number}$" in body or f"$foh_file{number}$" in body:
+        number += 1
+    return f"$foh_do{number}$", f"$foh_file{number}$"
+
+
+def literal(sql: str) -> TextClause:
+    """`sql` for SQLAlchemy, to be passed on letter by letter: no colon in it is a bind parameter."""
+    return text(sql.replace(":", r"\:"))
+
+
+def apply(op: Operations, *names: str) -> None:
+    """Run files of `migrations/sql/`, which stay as they were released."""
+    for name in names:
+        op.execute(literal(statement(f"migrations/sql/{name}", files.migration(name))))
+
+
+def code() -> list[str]:
+    """The statements that bring functions, views and the objects of indexes to what `sql/` says now."""
+    made = [*_code(), "DELETE FROM foh.code", RECORD.format(digest=code_digest(), version=__version__)]
+    return [f"{text};" for text in made]
+
+
+def code_digest() -> str:
+    """What tells these statements from those of another version; foh.code keeps it."""
+    return hashlib.sha256("\0".join(_code()).encode()).hexdigest()
+
+
+def _code() -> list[str]:
+    pieces = files.sql_files("index")
+    whole = [
+        *files.sql_files("internal", "functions", "views"),
+        # Before any right is granted or revoked, which makes a new version of the function's row too.
+        "install/drop_outdated.sql",
+        "install/grants.sql",
+        "install/indexes.sql",
+    ]
+    return [
+        files.sql("install/remember_functions.sql").strip(),
+        "DELETE FROM foh.template",
+        *(template(PurePosixPath(name).stem, files.sql(name)) for name in pieces),
+        *(statement(f"sql/{name}", files.sql(name)) for name in whole),
+    ]

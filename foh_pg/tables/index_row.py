@@ -1,0 +1,104 @@
+"""What foh.index says of one index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foh_pg.errors import BuildError, IndexNotFound
+from foh_pg.pool import Metric
+from foh_pg.postgres.binary_copy import Bits, Column, HalfVector, Vector
+from foh_pg.tables.keys import Keys
+from foh_pg.tables.label_bits import SIGNATURE_BITS
+from foh_pg.tables.session import Session
+
+FIND = """
+SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
+"""
+
+READ = """
+SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
+       i.distance, i.learner, i.options, i.version, i.status, i.next_center, i.source_name,
+       {unchanged}() IS NOT NULL, pg_catalog.pg_get_userbyid(c.relowner), foh._acting_role(i.name)
+FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id = {id}
+"""
+
+
+@dataclass(frozen=True)
+class IndexRow:
+    """One row of foh.index, as of one snapshot."""
+
+    id: int
+    name: str
+    key_type: str
+    labels: str | None
+    labels_from: str | None
+    dimensions: int
+    bits: int
+    geometry: int
+    distance: Metric
+    learner: str
+    options: dict[str, Any]
+    version: int
+    status: str
+    next_center: int
+    source: str
+    intact: bool
+    owner: str | None
+    acting: str | None
+
+    @property
+    def keys(self) -> Keys:
+        return Keys(self.key_type)
+
+    @property
+    def code_column(self) -> Bits:
+        return Bits(self.bits)
+
+    @property
+    def geometry_column(self) -> Bits:
+        """Where geometry is off the learned code stands in its place."""
+        return Bits(self.geometry or self.bits)
+
+    @property
+    def marks_column(self) -> Bits:
+        """The signature of a row's labels, where the index has any, and its learned code."""
+        return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
+
+    @property
+    def center_column(self) -> Column:
+        """Centers of a cosine index are kept at length one in half precision."""
+        return HalfVector(self.dimensions) if self.distance == "cosine" else Vector(self.dimensions)
+
+    def distance_weight(self, scale: float) -> float:
+        """Brings pgvector's distance to the size of a cosine distance."""
+        return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]
+
+
+def find_index(session: Session, name: str) -> IndexRow:
+    """Look an index up and give the session its names."""
+    rows = session.rows(FIND, {"name": name})
+    if not rows:
+        known = ", ".join(row[0] for row in session.rows("SELECT name FROM foh.index ORDER BY name"))
+        raise IndexNotFound(f"there is no index {name!r}: existing are {known or 'none'}")
+    session.names = {key: str(value) for key, value in rows[0][1].items()}
+    return read_index(session)
+
+
+def read_index(session: Session) -> IndexRow:
+    """The present row of the session's index; an error where its source no longer looks as recorded."""
+    rows = session.rows(READ)
+    if not rows:
+        raise IndexNotFound("the index was dropped meanwhile")
+    index = IndexRow(*rows[0])
+    if index.owner is not None and index.owner != index.acting:
+        raise BuildError(
+            f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "
+            f"{index.acting}: run SELECT foh.refresh('{index.name}') first"
+        )
+    if not index.intact:
+        raise BuildError(
+            f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
+            f"refreshed: run SELECT foh.refresh('{index.name}') first"
+        )
+    return index

@@ -1,0 +1,119 @@
+"""The way from a key to its lists: foh.<index>_item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
+from foh_pg.postgres.binary_copy import INT4, Array
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.session import Session
+
+KEYS_AT_ONCE = 20_000
+
+IntArray = npt.NDArray[np.int64]
+
+READ = "SELECT i.key, i.home, i.others FROM {item} i WHERE i.key = ANY (%(keys)s::{key_type}[])"
+DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
+PUT = """
+INSERT INTO {item} AS i (key, home, others)
+SELECT u.key, u.home, u.others::int[]
+FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(homes)s::int[]),
+                pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
+ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
+"""
+# One list per row: the lists say it all. With several, one of them is the home and the rest are the others.
+FROM_LISTS = """
+INSERT INTO {item} (key, home)
+SELECT pg_catalog.unnest(l.ids), l.center FROM {list} l WHERE l.center >= %(first)s
+"""
+FROM_MANY_LISTS = """
+INSERT INTO {item} (key, home, others)
+SELECT e.key, (pg_catalog.array_agg(e.center ORDER BY e.center))[1],
+       nullif((pg_catalog.array_agg(e.center ORDER BY e.center))[2:], '{{}}')
+FROM (SELECT pg_catalog.unnest(l.ids) AS key, l.center FROM {list} l WHERE l.center >= %(first)s) e
+GROUP BY e.key
+"""
+
+
+@dataclass(frozen=True)
+class Items(SideBySide):
+    """Keys and the lists they are in: a home, and further ones where a row has several."""
+
+    keys: KeyArray
+    homes: npt.NDArray[np.int64]
+    others: Ragged
+
+    def lists(self) -> npt.NDArray[np.int64]:
+        """Every list that any of the keys is in."""
+        return np.unique(np.concatenate([self.homes, self.others.values.astype(np.int64)]))
+
+
+def items_of(keys: KeyArray, centers: npt.NDArray[np.int64]) -> Items:
+    """Items from ids of centers (n, homes), the nearest first."""
+    count, homes = centers.shape
+    bounds = np.arange(count + 1, dtype=np.int64) * (homes - 1)
+    return Items(keys, centers[:, 0], Ragged(centers[:, 1:].reshape(-1), bounds))
+
+
+def moved_items(items: Items, keys: KeyArray, old: IntArray, new: IntArray) -> Items:
+    """Items where some keys have moved from one list to another; all of their other lists stay."""
+    moves = {
+        (key, before): after
+        for key, before, after in zip(keys.tolist(), old.tolist(), new.tolist(), strict=True)
+    }
+    owner = items.keys[np.repeat(np.arange(len(items)), items.others.lengths)]
+
+    def follow(who: KeyArray, lists: IntArray) -> IntArray:
+        pairs = zip(who.tolist(), lists.tolist(), strict=True)
+        return np.fromiter((moves.get(pair, pair[1]) for pair in pairs), dtype=np.int64, count=len(lists))
+
+    others = Ragged(follow(owner, items.others.values), items.others.bounds)
+    return Items(items.keys, follow(items.keys, items.homes), others)
+
+
+def read_items(session: Session, index: IndexRow, keys: KeyArray) -> Items:
+    parts: list[tuple[Any, ...]] = []
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
+        parts += session.copy_out(READ, [index.keys.column, INT4, Array(INT4)], {"keys": listed})
+    found = [Items(index.keys.read(key), home, others) for key, home, others in parts]
+    return no_items(index).joined(found)
+
+
+def no_items(index: IndexRow) -> Items:
+    none = np.zeros(0, dtype=np.int64)
+    return Items(index.keys.empty(), none, Ragged(none, np.zeros(1, dtype=np.int64)))
+
+
+def write_items(session: Session, index: IndexRow, gone: KeyArray, put: Items) -> None:
+    """Delete some items and upsert others."""
+    for start in range(0, len(gone), KEYS_AT_ONCE):
+        session.execute(DELETE, {"keys": index.keys.parameters(gone[start : start + KEYS_AT_ONCE])})
+    for start in range(0, len(put), KEYS_AT_ONCE):
+        end = min(start + KEYS_AT_ONCE, len(put))
+        others = put.others.part(start, end)
+        listed: list[Any] = [None] * others.rows
+        if len(others.values):
+            listed = [
+                "{" + ",".join(map(str, row.tolist())) + "}" if len(row) else None for row in others.each()
+            ]
+        values = {
+            "keys": index.keys.parameters(put.keys[start:end]),
+            "homes": put.homes[start:end].tolist(),
+            "others": listed,
+        }
+        session.execute(PUT, values)
+
+
+def items_from_lists(session: Session, index: IndexRow, first: int) -> None:
+    """Make the items of a table that was filled anew, from lists of centers that are `first` or later."""
+    single = int(index.options["homes"]) == 1 and int(index.options["neighbors"]) == 0
+    session.execute("DELETE FROM {item}")
+    session.execute(FROM_LISTS if single else FROM_MANY_LISTS, {"first": first})

@@ -1,0 +1,251 @@
+"""The hash functions that an index serves: what the SQL of a trigger computes, for many rows at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
+
+from foh_pg import hashing
+from foh_pg.arrays.codes import CodeArray, pack
+from foh_pg.hashing import Geometry, Vectors
+from foh_pg.learners import Learner
+from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.tables.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
+from foh_pg.tables.ranking import Ranking
+
+__all__ = ["Model", "Vectors", "label_lists", "typical_distance"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Bit j is 1 where ``weights[j] . x - bias[j] + label_weight |x - mean| (what the labels add)[j] >= 0``.
+
+    Attributes
+    ----------
+    weights : array (bits, d)
+    bias : array (bits,)
+    mean : array (d,)
+    scale : float
+        A typical distance of a row from the mean; 1 for cosine.
+    trained : bool
+        Whether the hash functions were learned from labels.
+    label_weight : float
+    labels : tuple of str
+        The dictionary; a label's position is its number.
+    label_projection : array (labels, bits)
+        What a label adds; a row of zeros where it takes no part.
+    geometry : Geometry, optional
+        How geometry bits are made; None where the learned code stands in their place.
+    label_bits : LabelBits, optional
+        The linear model of labels, once something was learned.
+    ranking : Ranking
+    signed : bool
+        The index has labels: marks begin with a signature of them.
+    length : float
+        A typical length of a row where centers are kept at length one (cosine), else 1.
+    """
+
+    weights: Vectors
+    bias: npt.NDArray[np.float64]
+    mean: Vectors
+    scale: float = 1.0
+    trained: bool = False
+    label_weight: float = 1.0
+    labels: tuple[str, ...] = ()
+    label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    geometry: Geometry | None = None
+    label_bits: LabelBits | None = None
+    ranking: Ranking = field(default_factory=Ranking)
+    signed: bool = False
+    length: float = 1.0
+
+    @property
+    def bits(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each label."""
+        return {name: i for i, name in enumerate(self.labels)}
+
+    @cached_property
+    def takes_part(self) -> npt.NDArray[np.bool_]:
+        """Which labels add anything."""
+        return np.asarray(self.label_projection.any(axis=1), dtype=bool)
+
+    @classmethod
+    def of_learner(cls, learner: Learner, label_weight: float, scale: float) -> Model:
+        """What a learner has come to."""
+        names = learner.label_names_
+        projection = np.zeros((len(names), learner.bits), dtype=np.float32)
+        learned = getattr(learner, "anchor_projection_", None)
+        if learned is not None:
+            # Names that came without training have no column yet.
+            projection[: learned.shape[1]] = learned.T[: len(names)]
+        return cls(
+            np.ascontiguousarray(learner.projection_.T, dtype=np.float32),
+            np.asarray(learner.bias_, dtype=np.float64),
+            learner.mean_.astype(np.float32),
+            scale,
+            learner.supervised,
+            label_weight,
+            names,
+            projection,
+        )
+
+    @classmethod
+    def random(cls, mean: npt.NDArray[Any], bits: int, seed: int, scale: float = 1.0) -> Model:
+        """Random hyperplanes through the mean: what to serve where there is nothing to learn from."""
+        drawn = np.random.default_rng([seed, bits]).standard_normal((bits, len(mean)))
+        weights = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+        return cls(weights, weights.astype(np.float64) @ mean, mean.astype(np.float32), scale)
+
+    # -- encoding ------------------------------------------------------------------------------------------
+
+    def encode(self, rows: Vectors, labels: Ragged | None = None) -> CodeArray:
+        """Packed codes of rows; with their labels for rows that are stored, without for queries."""
+        anchors: Any = None if labels is None else self._anchors(labels)
+
+        def lean(chunk: slice, scores: Vectors) -> None:
+            part = anchors[chunk]
+            leaning = np.flatnonzero(np.diff(part.indptr))
+            away = hashing.lengths(rows[chunk][leaning], self.mean)[:, None]
+            scores[leaning] += np.float32(self.label_weight) * away * (part[leaning] @ self.label_projection)
+
+        bias = self.bias.astype(np.float32)
+        return hashing.encode(rows, self.weights.T, bias, None if anchors is None else lean)
+
+    def encode_centers(self, centers: Vectors) -> CodeArray:
+        """Packed codes of centers, as a row of their direction and of typical length would have them."""
+        return self.encode(centers * np.float32(self.length))
+
+    def geometry_bits(self, rows: Vectors, codes: CodeArray) -> CodeArray:
+        """Packed geometry bits of rows; their learned codes where there are none."""
+        return codes if self.geometry is None else self.geometry.encode(rows)
+
+    def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
+        """What a list holds of rows beside their geometry: the signature of their labels, then their code."""
+        codes = self.encode(rows, labels)
+        return np.concatenate([self.signatures(labels), codes], axis=1) if self.signed else codes
+
+    def codes_of(self, marks: CodeArray) -> CodeArray:
+        """The learned codes in marks."""
+        return marks[:, SIGNATURE_BYTES:] if self.signed else marks
+
+    def signatures(self, labels: Ragged) -> CodeArray:
+        """Bit `number % 64` is 1 for each label of a row that the dictionary has."""
+        bits = np.zeros((labels.rows, SIGNATURE_BITS), dtype=bool)
+        ids = self.label_ids(labels)
+        known = ids >= 0
+        bits[np.repeat(np.arange(labels.rows), labels.lengths)[known], ids[known] % SIGNATURE_BITS] = True
+        return pack(bits)
+
+    def inputs(self, rows: Vectors) -> Vectors:
+        """What the linear model of labels looks at: the projections over the distance from the mean."""
+        found = np.empty((len(rows), self.bits), dtype=np.float32)
+        for chunk in hashing.chunks(len(rows)):
+            away = hashing.lengths(rows[chunk], self.mean)[:, None]
+            scores = rows[chunk] @ self.weights.T - self.bias.astype(np.float32)
+            found[chunk] = np.divide(scores, away, out=np.zeros_like(scores), where=away > 0)
+        return found
+
+    def with_label_bits(self, rows: Vectors, labels: Ragged, before: Model | None = None) -> Model:
+        """The same hash functions, with a linear model of labels learned from rows that have some.
+
+        What the model `before` has learned of labels is kept.
+        """
+        known = None if before is None else before.label_bits
+        chosen = np.flatnonzero(labels.lengths > 0)
+        if not self.signed or len(chosen) == 0:
+            return replace(self, label_bits=known)
+        inputs, signatures = self.inputs(rows[chosen]), self.signatures(labels)[chosen]
+        if before is None or known is None:
+            return replace(self, label_bits=LabelBits.fit(inputs, signatures))
+        return replace(self, label_bits=known.refine(before.inputs(rows[chosen]), inputs, signatures))
+
+    def _anchors(self, labels: Ragged) -> Any:
+        """Which label each row has, as a sparse matrix of zeros and ones; None where labels add nothing."""
+        if self.label_weight == 0 or not self.takes_part.any():
+            return None
+        ids = self.label_ids(labels)
+        known = np.flatnonzero(ids >= 0)
+        known = known[self.takes_part[ids[known]]]
+        row = np.repeat(np.arange(labels.rows), labels.lengths)[known]
+        ones = np.ones(len(known), dtype=np.float32)
+        matrix = sparse.csr_matrix((ones, (row, ids[known])), shape=(labels.rows, len(self.labels)))
+        # A name that a row has twice counts once.
+        matrix.sum_duplicates()
+        matrix.data[:] = 1
+        return matrix
+
+    def label_ids(self, labels: Ragged) -> npt.NDArray[np.int64]:
+        """The number of each label of all rows, end to end; -1 where the dictionary does not have it."""
+        numbers = self.numbers
+        names = labels.values.tolist()
+        return np.fromiter((numbers.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+
+    # -- saved form ----------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything but the label weight and whether there are labels, which the index says."""
+        parts = {
+            f"{name}/{key}": array
+            for name, part in (("geometry", self.geometry), ("label_bits", self.label_bits))
+            if part is not None
+            for key, array in part.to_arrays().items()
+        }
+        return {
+            **parts,
+            "ranking": np.array(json.dumps(self.ranking.to_dict())),
+            "weights": self.weights,
+            "bias": self.bias,
+            "mean": self.mean,
+            "scale": np.array(self.scale),
+            "length": np.array(self.length),
+            "trained": np.array(self.trained),
+            "labels": np.array(self.labels, dtype=np.str_),
+            "label_projection": self.label_projection,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float, signed: bool) -> Model:
+        def below(name: str) -> dict[str, npt.NDArray[Any]]:
+            return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
+
+        geometry, label_bits = below("geometry/"), below("label_bits/")
+        ranking = json.loads(str(arrays["ranking"])) if "ranking" in arrays else {}
+        return cls(
+            arrays["weights"],
+            arrays["bias"],
+            arrays["mean"],
+            float(arrays["scale"]),
+            bool(arrays["trained"]),
+            label_weight,
+            tuple(str(name) for name in arrays["labels"]),
+            arrays["label_projection"],
+            Geometry.from_arrays(geometry) if geometry else None,
+            LabelBits.from_arrays(label_bits) if label_bits else None,
+            Ranking.from_dict(ranking),
+            signed,
+            float(arrays.get("length", np.array(1.0))),
+        )
+
+
+def typical_distance(rows: Vectors, mean: npt.NDArray[Any]) -> float:
+    """The mean distance of rows from the mean; 1 where all are equal."""
+    if len(rows) == 0:
+        return 1.0
+    distance = float(hashing.lengths(rows, mean.astype(np.float32)).mean())
+    return distance if np.isfinite(distance) and distance > 0 else 1.0
+
+
+def label_lists(labels: Ragged) -> Iterator[list[str]]:
+    """The labels of each row, as learners take them."""
+    return (row.tolist() for row in labels.each())

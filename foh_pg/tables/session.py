@@ -1,0 +1,232 @@
+"""The connection of an updater: its transactions, its lock, and proof that it still has both."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from foh_pg.errors import BusyError, InputError, SessionError
+from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
+from foh_pg.postgres.connect import connect
+from foh_pg.schema.migrations import refuse_foreign
+
+PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
+
+# For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
+# show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
+SETTINGS = """
+SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'on' ELSE '0' END, true)
+FROM pg_catalog.pg_settings
+WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
+               'transaction_timeout', 'lock_timeout')
+"""
+
+# Learning leaves the session idle for as long as it takes.
+PATIENCE = """
+SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'
+"""
+
+# Before there is a lock, and without schema foh, only the process is asked for.
+PID = "SELECT pg_catalog.pg_backend_pid()"
+HOLDS = "SELECT pg_catalog.pg_backend_pid(), foh._holder(%(index)s) = pg_catalog.pg_backend_pid()"
+
+TAKE = """
+UPDATE foh.updating SET pid = pg_catalog.pg_backend_pid(), key = %(key)s, role = session_user
+WHERE index = %(index)s
+"""
+
+
+# Where an updater works: a DSN, an idle connection, or None for what libpq's environment variables say.
+Target = str | psycopg.Connection[Any] | None
+
+
+class Session:
+    """One connection in autocommit mode, and at most one index locked by it.
+
+    Parameters
+    ----------
+    connection
+        An idle connection; it is in autocommit mode from here on.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            raise InputError("the connection is inside a transaction: commit first, or pass a DSN")
+        self.connection = connection
+        self.names: dict[str, str] = {}
+        self.locked: int | None = None
+        self._key = 0
+        connection.autocommit = True
+        (self.pid,) = self.one(PID)
+        self._refuse_standby()
+        self._refuse_pooler()
+        refuse_foreign(connection)
+
+    # -- statements ----------------------------------------------------------------------------------------
+
+    def compose(self, text: LiteralString, parameters: Any) -> sql.Composed:
+        """Fill the {placeholders} with the quoted names of the index, as foh._names gives them."""
+        # With parameters psycopg reads every % as the beginning of one, also inside a quoted name.
+        names = {
+            name: sql.SQL(value.replace("%", "%%") if parameters else value)
+            for name, value in self.names.items()
+        }
+        return sql.SQL(text).format(**names)
+
+    def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
+        """Run one statement; return how many rows it touched."""
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
+            return cursor.execute(self.compose(text, parameters), parameters or None).rowcount
+
+    def vacuum(self, text: LiteralString) -> None:
+        """Run a VACUUM, which allows no transaction around it and, with qualified names, needs none."""
+        self.connection.execute(self.compose(text, None))
+
+    def rows(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        with self._pinned(), self.connection.cursor(row_factory=tuple_row) as cursor:
+            return cursor.execute(self.compose(text, parameters), parameters or None).fetchall()
+
+    def one(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+        (row,) = self.rows(text, parameters)
+        return row
+
+    def copy_out(
+        self, text: LiteralString, columns: Sequence[Column], parameters: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        with self._pinned():
+            yield from copy_out(
+                self.connection, self.compose(text, parameters), columns, parameters=parameters or None
+            )
+
+    def copy_in(
+        self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]
+    ) -> int:
+        """Append rows to a table of the index, given by its suffix, or to one of foh, given as foh.name."""
+        target = sql.Identifier(*table.split(".")) if "." in table else sql.SQL(self.names[table])
+        with self._pinned():
+            return copy_in(self.connection, target, names, columns, values)
+
+    # -- transactions --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One read-only snapshot."""
+        with self._transaction("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+            yield
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """One transaction that commits at the end."""
+        with self._transaction("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"):
+            yield
+
+    @contextmanager
+    def _transaction(self, mode: LiteralString) -> Iterator[None]:
+        with self.connection.transaction():
+            self.connection.execute(mode)
+            self.connection.execute(PINNED)
+            self.execute(SETTINGS)
+            self.check()
+            yield
+
+    @contextmanager
+    def _pinned(self) -> Iterator[None]:
+        """A statement outside of our transactions has one of its own: the session's path may be any."""
+        if self.connection.info.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        with self.connection.transaction():
+            self.connection.execute(PINNED)
+            yield
+
+    # -- the lock ------------------------------------------------------------------------------------------
+
+    def lock(self, index: int, name: str) -> None:
+        """Take the lock of an index until `unlock` or the end of the connection; never wait for it.
+
+        Any role can take an advisory lock whose key it knows. So the key is a random one, and what counts is
+        the row of foh.updating that names it together with this process, see foh._holder.
+        """
+        with self.write():
+            try:
+                self.execute("SELECT foh._lock(%(index)s)", {"index": index})
+            except psycopg.errors.LockNotAvailable as error:
+                raise BusyError(
+                    f"index {name!r} is being worked on by another updater: try again when it is done"
+                ) from error
+            self._key = secrets.randbits(63)
+            self.execute("SELECT pg_catalog.pg_advisory_lock(%(key)s)", {"key": self._key})
+            self.execute(TAKE, {"index": index, "key": self._key})
+        self.locked = index
+
+    def unlock(self) -> None:
+        if self._key and not self.connection.closed:
+            self.execute("SELECT pg_catalog.pg_advisory_unlock(%(key)s)", {"key": self._key})
+        self.locked, self._key = None, 0
+
+    def check(self) -> None:
+        """Refuse to go on where the server's side of this connection is not the one that began."""
+        pid, held = (*self.one(PID), None) if self.locked is None else self.one(HOLDS, {"index": self.locked})
+        if pid != self.pid:
+            raise SessionError(
+                f"this connection moved from server process {self.pid} to {pid}: it goes through a proxy "
+                "that pools transactions; connect an updater to the server itself"
+            )
+        if self.locked is not None and not held:
+            raise SessionError(
+                f"server process {pid} lost the lock of the index: somebody released all locks, or a proxy "
+                "pools transactions; connect an updater to the server itself"
+            )
+
+    # -- where an updater cannot work ----------------------------------------------------------------------
+
+    def _refuse_standby(self) -> None:
+        if self.one("SELECT pg_catalog.pg_is_in_recovery()")[0]:
+            raise SessionError(
+                f"{self.connection.info.host} is a standby, which nobody can write to: connect to the primary"
+            )
+
+    def _refuse_pooler(self) -> None:
+        """Behind a proxy, see whether a second connection ends in the same server process as this one."""
+        info = self.connection.info
+        if info.backend_pid == self.pid:
+            return
+        with connect(info.dsn, password=info.password or None, autocommit=True) as other:
+            pids = {row[0] for _ in range(3) for row in other.execute("SELECT pg_catalog.pg_backend_pid()")}
+        if self.pid in pids:
+            raise SessionError(
+                "two connections share one server process: a proxy that pools transactions is between; "
+                "connect an updater to the server itself, or to a pool in session mode"
+            )
+
+
+@contextmanager
+def open_session(target: Target) -> Iterator[Session]:
+    """A session on a connection that is given, or on one of its own to a DSN (None: libpq's variables)."""
+    if isinstance(target, psycopg.Connection):
+        autocommit = target.autocommit
+        session = Session(target)
+        try:
+            yield session
+        finally:
+            session.unlock()
+            if not target.closed:
+                target.autocommit = autocommit
+        return
+    with connect(target, autocommit=True) as connection:
+        connection.execute(PATIENCE)
+        session = Session(connection)
+        try:
+            yield session
+        finally:
+            session.unlock()

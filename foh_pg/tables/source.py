@@ -1,0 +1,110 @@
+"""Rows of the application's table, in binary: by key, page by page, or a sample of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.arrays.side_by_side import SideBySide
+from foh_pg.hashing import Vectors
+from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Vector
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.session import Session
+
+# Keys passed in one statement.
+KEYS_AT_ONCE = 10_000
+
+# The updater does not read the application's table itself: what its owner attached to it would run with
+# the updater's rights. The functions of the index run with the owner's.
+BY_KEY = "SELECT {columns} FROM {{rows}}(keys => %(keys)s::{{key_type}}[])"
+SAMPLED = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint)"
+# Rows that never train (see Keys.shares), and of those a part.
+HELD_OUT = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint, held_out => %(held_out)s::bigint)"
+PAGE = "SELECT {columns} FROM {{rows}}(after => %(after)s::{{key_type}}, wanted => %(rows)s::int)"
+
+
+@dataclass(frozen=True)
+class Rows(SideBySide):
+    """Rows with a usable embedding; `labels` is empty for each row where the index has none."""
+
+    keys: KeyArray
+    vectors: Vectors
+    labels: Ragged
+
+
+def no_rows(index: IndexRow) -> Rows:
+    return Rows(
+        index.keys.empty(),
+        np.zeros((0, index.dimensions), dtype=np.float32),
+        Ragged(np.empty(0, dtype=object), np.zeros(1, dtype=np.int64)),
+    )
+
+
+def join_rows(index: IndexRow, parts: list[Rows]) -> Rows:
+    return parts[0].joined(parts[1:]) if parts else no_rows(index)
+
+
+def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
+    """The rows of these keys that are there, in the order of numpy."""
+    parts = []
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
+        parts += [rows for rows, _ in _read(session, index, BY_KEY, {"keys": listed})]
+    rows = join_rows(index, parts)
+    # Whatever the plan of the query: the same rows make the same run.
+    order = np.argsort(rows.keys, kind="stable")
+    return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
+
+
+def read_sample(session: Session, index: IndexRow, share: float) -> Rows:
+    """About this share of all rows, in the order of their keys; always the same ones."""
+    found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
+    return join_rows(index, [rows for rows, _ in found])
+
+
+def read_held_out(session: Session, index: IndexRow, held_out: float, share: float) -> Rows:
+    """About this share of the rows that never train, in the order of their keys; always the same ones."""
+    bounds = {"held_out": round(held_out * 2**32), "bound": round(share * 2**32)}
+    return join_rows(index, [rows for rows, _ in _read(session, index, HELD_OUT, bounds)])
+
+
+def read_page(session: Session, index: IndexRow, after: Any, rows: int) -> tuple[Rows, Any, bool]:
+    """The next rows in the order of the key; the key to go on after; whether there may be more.
+
+    A row whose embedding is there but cannot be used counts as read.
+    """
+    found = list(_read(session, index, PAGE, {"after": after, "rows": rows}))
+    if not found:
+        return no_rows(index), after, False
+    last = index.keys.parameters(found[-1][0].keys[-1:])[0]
+    more = sum(len(usable) for _, usable in found) == rows
+    return join_rows(index, [page.take(usable) for page, usable in found]), last, more
+
+
+def count_rows(session: Session) -> int:
+    """How many rows have an embedding."""
+    count: int = session.one("SELECT {unchanged}(counted => true)")[0]
+    return count
+
+
+def _read(
+    session: Session, index: IndexRow, text: LiteralString, parameters: dict[str, Any]
+) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
+    """Rows, and which of them have a vector; it is zero where they do not."""
+    columns = [index.keys.column, Nullable(Vector(index.dimensions))]
+    names: LiteralString = "key, x"
+    if index.labels is not None:
+        columns.append(Array(TEXT))
+        names = "key, x, labels"
+    for keys, (vectors, usable), *labels in session.copy_out(text.format(columns=names), columns, parameters):
+        none = Ragged(np.empty(0, dtype=object), np.zeros(len(keys) + 1, dtype=np.int64))
+        yield Rows(index.keys.read(keys), vectors, labels[0] if labels else none), usable

@@ -1,0 +1,71 @@
+"""What every run hands to the next one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.model_state import PRESENT, Arrays, load_arrays
+from foh_pg.tables.session import Session
+
+# Recent held-out rows that models are compared on, and rows that wait to be learned from.
+HELD_OUT = 1000
+PENDING = 50_000
+
+
+@dataclass(frozen=True)
+class Handover:
+    """Attributes
+    ----------
+    rows_seen : int
+        Rows of the stream so far: what the sample of centers is a sample of.
+    waiting : int
+        Rows that were placed but not yet learned from.
+    pending : array
+        Their keys; the last ones, where they are very many.
+    held_out : array
+        Keys of recent rows that never train.
+    forgotten : array
+        Keys deleted or changed since, that the learner still has to forget.
+    shape : str
+        The options under which the lists were made, see `shape_of`; empty where there are none yet.
+    """
+
+    rows_seen: int
+    waiting: int
+    pending: KeyArray
+    held_out: KeyArray
+    forgotten: KeyArray
+    shape: str = ""
+
+    def to_arrays(self, index: IndexRow) -> Arrays:
+        return {
+            "rows_seen": np.array(self.rows_seen),
+            "waiting": np.array(self.waiting),
+            **index.keys.pack("pending", self.pending[-PENDING:]),
+            **index.keys.pack("held_out", self.held_out[-HELD_OUT:]),
+            **index.keys.pack("forgotten", self.forgotten),
+            "shape": np.array(shape_of(index)),
+        }
+
+
+def load_handover(session: Session, index: IndexRow) -> Handover:
+    arrays = load_arrays(session, "progress", PRESENT)
+    if arrays is None:
+        none = index.keys.empty()
+        return Handover(0, 0, none, none, none)
+    pending, held_out, forgotten = (
+        index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
+    )
+    return Handover(
+        int(arrays["rows_seen"]), int(arrays["waiting"]), pending, held_out, forgotten, str(arrays["shape"])
+    )
+
+
+def shape_of(index: IndexRow) -> str:
+    """The options that every code and list depends on: where they change, all must be made again."""
+    return json.dumps([index.options[name] for name in ("homes", "neighbors", "label_weight")])

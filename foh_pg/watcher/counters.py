@@ -1,0 +1,109 @@
+"""What a watcher counts, in the text format of Prometheus (version 0.0.4)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from foh_pg.tables.run import Run
+
+# name, type, help
+METRICS = (
+    ("foh_runs_total", "counter", "Runs that ended without an error."),
+    ("foh_run_errors_total", "counter", "Runs that an error ended."),
+    ("foh_runs_skipped_total", "counter", "Runs skipped because another updater was at work on the index."),
+    ("foh_models_refused_total", "counter", "Runs whose new model was worse than the present one."),
+    ("foh_phase_seconds_total", "counter", "Seconds spent in each phase of runs."),
+    ("foh_rows_total", "counter", "Stream entries consumed."),
+    ("foh_lists_encoded_total", "counter", "Lists encoded again."),
+    ("foh_rows_encoded_total", "counter", "Rows encoded again."),
+    ("foh_index_version", "gauge", "Version of the index."),
+    ("foh_index_rows", "gauge", "Rows in the lists of the index."),
+    ("foh_stale_bits_ratio", "gauge", "Share of stored bits estimated to be those of older hash functions."),
+    ("foh_stream_rows", "gauge", "Entries that wait in the stream."),
+    ("foh_stream_lag_seconds", "gauge", "Age of the oldest entry in the stream."),
+    ("foh_last_run_timestamp_seconds", "gauge", "When the last run without an error ended."),
+    ("foh_last_poll_timestamp_seconds", "gauge", "When the stream was last looked at."),
+    ("foh_connected", "gauge", "Whether the watcher has a connection to the database."),
+    ("foh_connection_errors_total", "counter", "Connections that failed or were lost."),
+)
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Counters:
+    """Counters and gauges by name and labels; written by the watcher, read by whoever scrapes."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[Labels, float]] = {name: {} for name, _, _ in METRICS}
+        self._lock = threading.Lock()
+
+    def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        with self._lock:
+            values, key = self._values[name], tuple(sorted(labels.items()))
+            values[key] = values.get(key, 0.0) + amount
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        with self._lock:
+            self._values[name][tuple(sorted(labels.items()))] = value
+
+    def get(self, name: str, **labels: str) -> float:
+        with self._lock:
+            return self._values[name].get(tuple(sorted(labels.items())), 0.0)
+
+    def keep(self, indexes: Iterable[str]) -> None:
+        """Drop what belongs to indexes that are there no longer."""
+        kept = set(indexes)
+        with self._lock:
+            for values in self._values.values():
+                for labels in [key for key in values if dict(key).get("index") not in (None, *kept)]:
+                    del values[labels]
+
+    def start(self, index: str) -> None:
+        """Begin at zero what is counted per index: a rate needs a first value."""
+        for name, kind, _ in METRICS:
+            if kind == "counter" and name not in ("foh_phase_seconds_total", "foh_connection_errors_total"):
+                self.add(name, 0.0, index=index)
+
+    def count(self, run: Run) -> None:
+        """Take in what a run did, whether or not it came to its end."""
+        for phase, seconds in run.phases.items():
+            self.add("foh_phase_seconds_total", seconds, index=run.index, phase=phase)
+        self.add("foh_rows_total", run.rows, index=run.index)
+        self.add("foh_lists_encoded_total", run.lists, index=run.index)
+        self.add("foh_rows_encoded_total", run.rows_encoded, index=run.index)
+        self.add("foh_models_refused_total", float(bool(run.metrics.get("refused"))), index=run.index)
+
+    def text(self) -> str:
+        """Everything that has a value.
+
+        Examples
+        --------
+        >>> counters = Counters()
+        >>> counters.add("foh_rows_total", 3, index='a "b"')
+        >>> print(counters.text(), end="")
+        # HELP foh_rows_total Stream entries consumed.
+        # TYPE foh_rows_total counter
+        foh_rows_total{index="a \\\\"b\\\\""} 3
+        """
+        lines = []
+        with self._lock:
+            for name, kind, about in METRICS:
+                if self._values[name]:
+                    lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+                    lines += [
+                        f"{name}{braces(dict(labels))} {value:.15g}"
+                        for labels, value in sorted(self._values[name].items())
+                    ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def braces(labels: Mapping[str, str]) -> str:
+    """Labels as the format wants them, quoted."""
+    if not labels:
+        return ""
+    quoted = (
+        (name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
+        for name, value in labels.items()
+    )
+    return "{" + ",".join(f'{name}="{value}"' for name, value in quoted) + "}"

@@ -1,0 +1,299 @@
+"""`foh-pg watch`: look at the streams again and again, and update what has something waiting."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
+from foh_pg.tables.run import Run, Stopped
+from foh_pg.updater.update import BATCH_SIZE, update
+from foh_pg.watcher.backoff import Backoff
+from foh_pg.watcher.counters import Counters
+
+log = logging.getLogger(__name__)
+
+Connection = psycopg.Connection[Any]
+
+POLL = """
+SELECT i.name, i.status, i.version, s.rows, s.stale, s.stream,
+       coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8
+FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
+WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
+"""
+
+# The watcher is not well after so many seconds without a look at the streams, a run of its own apart.
+SILENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to watch.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Indexes to watch; none of them means all, also those created later.
+    interval : float
+        Seconds between two looks at the streams.
+    batch_size : int
+        Entries of the stream per transaction.
+    max_seconds : float
+        Begin no further batch of an index after that, so that the others have their turn.
+    first_wait, longest_wait : float
+        Seconds to wait after the first of several errors, and at the most.
+    grace : float
+        Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
+    """
+
+    names: tuple[str, ...] = ()
+    interval: float = 5.0
+    batch_size: int = BATCH_SIZE
+    max_seconds: float = 60.0
+    first_wait: float = 1.0
+    longest_wait: float = 300.0
+    grace: float = 15.0
+
+    def backoff(self) -> Backoff:
+        return Backoff(self.first_wait, self.longest_wait)
+
+
+@dataclass
+class Trouble:
+    """Errors of one index that follow each other, and when to try again."""
+
+    backoff: Backoff
+    message: str = ""
+    until: float = 0.0
+
+
+@dataclass
+class Watcher:
+    """Keeps indexes up to date until it is asked to stop.
+
+    Parameters
+    ----------
+    connect : callable
+        Gives a new connection in autocommit mode; called again when the old one is lost.
+    """
+
+    connect: Callable[[], Connection]
+    settings: Settings
+    counters: Counters = field(default_factory=Counters)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    _connection: Connection | None = None
+    _troubles: dict[str, Trouble] = field(default_factory=dict)
+    _skipped: set[str] = field(default_factory=set)
+    _known: set[str] = field(default_factory=set)
+    _working: bool = False
+    _polled: float = field(default_factory=time.monotonic)
+    _last_error: str = ""
+
+    def stop(self) -> None:
+        """End soon: finish a switch that has begun, roll back anything else. Safe in a signal handler."""
+        self.stopping.set()
+
+    def run(self) -> None:
+        """Watch until `stop` is called.
+
+        Raises
+        ------
+        IndexNotFound, SchemaError
+            At the first look only; later ones are waited out like all other errors.
+        """
+        backoff = self.settings.backoff()
+        first = True
+        threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
+        try:
+            while not self.stopping.is_set():
+                try:
+                    wait = self._round()
+                    backoff.succeed()
+                    self._last_error, first = "", False
+                except Stopped:
+                    break
+                except (FohError, psycopg.Error) as error:
+                    if first and isinstance(error, (IndexNotFound, SchemaError)):
+                        raise
+                    wait = self._lost(error, backoff)
+                self.stopping.wait(wait)
+        finally:
+            self._disconnect()
+            self.ended.set()
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """Whether a watcher that does not answer so should be started again, and why."""
+        silence = time.monotonic() - self._polled
+        well = self._working or silence < max(SILENCE, 3 * self.settings.interval)
+        said: dict[str, Any] = {
+            "status": "ok" if well else "failing",
+            "seconds_since_poll": round(silence, 1),
+        }
+        if self.stopping.is_set():
+            said["stopping"] = True
+        if self._last_error:
+            said["error"] = self._last_error
+        said["indexes"] = {name: trouble.message or "ok" for name, trouble in self._troubles.copy().items()}
+        return well, said
+
+    # -- one look ------------------------------------------------------------------------------------------
+
+    def _round(self) -> float:
+        """Look at all streams and update where something waits; give the seconds until the next look."""
+        more = False
+        for name, status, waiting in self._poll():
+            if self.stopping.is_set():
+                break
+            trouble = self._troubles.setdefault(name, Trouble(self.settings.backoff()))
+            if status == "ready" and waiting and time.monotonic() >= trouble.until:
+                more |= self._update(name, trouble)
+        return 0.0 if more else self.settings.interval
+
+    def _poll(self) -> list[tuple[str, str, int]]:
+        """Name, status and waiting entries of each index."""
+        connection = self._connected()
+        names = list(self.settings.names) or None
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            found = cursor.execute(POLL, {"names": names}).fetchall()
+        self._polled = time.monotonic()
+        self.counters.set("foh_last_poll_timestamp_seconds", time.time())
+        missing = set(self.settings.names) - {row[0] for row in found}
+        if missing:
+            raise IndexNotFound(f"there is no index {min(missing)!r}: foh-pg status lists those there are")
+        self._meet({row[0] for row in found})
+        for name, status, version, rows, stale, waiting, lag in found:
+            self.counters.set("foh_index_version", version, index=name)
+            self.counters.set("foh_index_rows", rows, index=name)
+            self.counters.set("foh_stale_bits_ratio", stale, index=name)
+            self.counters.set("foh_stream_rows", waiting, index=name)
+            self.counters.set("foh_stream_lag_seconds", lag, index=name)
+            if status != "ready" and name not in self._skipped:
+                self._skipped.add(name)
+                log.warning("index %r is not built yet: run foh-pg build %s", name, name)
+        return [(row[0], row[1], row[5]) for row in found]
+
+    def _meet(self, present: set[str]) -> None:
+        """Begin to count for indexes that are new, forget those that are gone."""
+        for name in present - self._known:
+            self.counters.start(name)
+        if self._known - present:
+            self.counters.keep(present)
+            for name in self._known - present:
+                self._troubles.pop(name, None)
+        self._known = present
+
+    # -- one index -----------------------------------------------------------------------------------------
+
+    def _update(self, name: str, trouble: Trouble) -> bool:
+        """Update one index; whether entries are left that can be taken at once."""
+        connection, started = self._connected(), time.monotonic()
+        self._working = True
+        try:
+            run = update(
+                connection,
+                name,
+                batch_size=self.settings.batch_size,
+                max_seconds=self.settings.max_seconds,
+                progress=self._heed,
+            )
+        except BusyError as error:
+            self.counters.add("foh_runs_skipped_total", index=name)
+            if name not in self._skipped:
+                self._skipped.add(name)
+                log.info("skipped: %s", error)
+            return False
+        except Stopped:
+            log.info("index %r: stopped before the stream was drained; nothing is lost", name)
+            raise
+        except Exception as error:
+            if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
+                log.info("index %r: canceled and rolled back; nothing is lost", name)
+                raise Stopped(str(error)) from error
+            self.counters.add("foh_run_errors_total", index=name)
+            if connection.closed:
+                raise
+            wait = trouble.backoff.fail()
+            trouble.message, trouble.until = line(error), time.monotonic() + wait
+            # What nobody foresaw is a fault of ours: the other indexes go on, and the log has where it was.
+            ours = None if isinstance(error, (FohError, psycopg.Error)) else error
+            log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
+            return False
+        finally:
+            self._working = False
+            self._polled = time.monotonic()
+        self._skipped.discard(name)
+        trouble.backoff.succeed()
+        trouble.message = ""
+        self._tell(run, time.monotonic() - started)
+        return run.more
+
+    def _heed(self, phase: str, done: int, total: int) -> None:
+        """Called at every step of a run. A switch is short and all but done: it is not given up."""
+        if self.stopping.is_set() and phase != "switch":
+            raise Stopped("asked to stop; what was not done is still in the stream")
+
+    def _cancel(self) -> None:
+        """Asked to stop, wait a while and then cancel whatever the server still does for us."""
+        self.stopping.wait()
+        wait = self.settings.grace
+        while not self.ended.wait(wait):
+            connection, wait = self._connection, 1.0
+            if connection is not None and not connection.closed:
+                with suppress(psycopg.Error):
+                    connection.cancel_safe(timeout=5)
+
+    def _tell(self, run: Run, seconds: float) -> None:
+        self.counters.add("foh_runs_total", index=run.index)
+        self.counters.count(run)
+        self.counters.set("foh_last_run_timestamp_seconds", time.time(), index=run.index)
+        phases = " ".join(f"{name.replace(' ', '_')}={spent:.2f}" for name, spent in run.phases.items())
+        log.info(
+            "index %r: version %d, rows=%d lists=%d rows_encoded=%d stale=%s seconds=%.2f %s%s",
+            run.index,
+            run.to_version,
+            run.rows,
+            run.lists,
+            run.rows_encoded,
+            "-" if run.stale is None else f"{run.stale:.4f}",
+            seconds,
+            phases,
+            "".join(f"; {note}" for note in run.notes),
+        )
+
+    # -- the connection ------------------------------------------------------------------------------------
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = self.connect()
+            if self._last_error:
+                log.info("connected again")
+        self.counters.set("foh_connected", 1)
+        return self._connection
+
+    def _lost(self, error: Exception, backoff: Backoff) -> float:
+        """Count an error that concerns all indexes, give the connection up, and say how long to wait."""
+        self._last_error = line(error)
+        self.counters.add("foh_connection_errors_total")
+        self._disconnect()
+        wait = backoff.fail()
+        log.error("%s; trying again in %.0f s", self._last_error, wait)
+        return wait
+
+    def _disconnect(self) -> None:
+        self.counters.set("foh_connected", 0)
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
