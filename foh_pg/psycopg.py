@@ -19,9 +19,9 @@ from psycopg.rows import tuple_row
 from psycopg.types import TypeInfo
 
 from foh_pg.errors import SchemaError
-from foh_pg.postgres.code import register_code
+from foh_pg.postgres.code import Code, register_code
 
-__all__ = ["register_foh", "register_foh_async"]
+__all__ = ["Code", "register_foh", "register_foh_async"]
 
 REGISTER = {
     "vector": register_vector_info,

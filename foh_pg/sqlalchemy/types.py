@@ -16,7 +16,7 @@ from foh_pg.postgres.vectors import PackedVector, PackedVectorBinaryDumper, Pack
 
 
 class Code(UserDefinedType[CodeValue]):
-    """A column of codes, `bit(bits)`; its values are `foh_pg.postgres.code.Code`.
+    """A column of codes, `bit(bits)`; its values are `foh_pg.psycopg.Code`.
 
     >>> code: Mapped[Code] = mapped_column(Code(64))
     >>> select(Thing).order_by(Thing.code.hamming_distance(other)).limit(10)

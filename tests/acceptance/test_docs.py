@@ -14,7 +14,7 @@ from foh_pg.cli import app
 from tests.postgres import Database
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -107,3 +107,19 @@ def test_commands_and_links_exist(page: Path) -> None:
         assert given <= known | {"--help"}, f"foh-pg {name} {given - known}"
     for target in re.findall(r"\]\((?!http)([^)#]+)", text):
         assert (page.parent / target).exists(), target
+
+
+def test_the_index_links_every_page() -> None:
+    page = ROOT / "docs" / "index.md"
+    linked = {(page.parent / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())}
+    assert set(PAGES) - {page} <= linked
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Paths in backquotes: a page that cites what is not in the repository helps nobody."""
+    folders = "foh_pg|sql|tests|docs|migrations|benchmarks|tools"
+    for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
+        assert (ROOT / name).exists(), name
+    for module in re.findall(r"python -m ((?:foh_pg|benchmarks)[\w.]+)", page.read_text()):
+        assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists(), module

@@ -25,17 +25,13 @@ from psycopg import sql
 from tests.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = [
-    "sqlalchemy.md",
-    "alembic.md",
-    "langchain.md",
-    "psycopg.md",
-    "django.md",
-    "sql-migrations.md",
-    *sorted(f"examples/{page.name}" for page in (DOCS / "examples").glob("*.md")),
-]
+PAGES = sorted(
+    f"{folder}/{page.name}"
+    for folder in ("examples", "integrations")
+    for page in (DOCS / folder).glob("*.md")
+)
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = {"django.md": "django", "langchain.md": "langchain_core"}
+NEEDS = {"integrations/django.md": "django", "integrations/langchain.md": "langchain_core"}
 
 
 class Block(NamedTuple):

@@ -21,7 +21,7 @@ def rows(n=300, d=12, seed=0):
 
 
 def by_definition(geometry, x, metric):
-    """One row, one bit after the other, as ANSWERS and sql/index say it."""
+    """One row, one bit after the other, as sql/index/write/place.sql does it."""
     u = x / np.linalg.norm(x) if metric == "cosine" else x
     d, g = len(x), geometry.bits
     if g >= d:
