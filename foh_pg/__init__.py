@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from foh_pg.errors import FohError
 from foh_pg.index import AsyncIndex, Index, Match
-
-__version__ = "0.1.0"
+from foh_pg.version import __version__
 
 __all__ = ["AsyncIndex", "FohError", "Index", "Match", "__version__"]

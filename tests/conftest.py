@@ -25,6 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pg", type=int, action="append", choices=VERSIONS, help="only this version of PostgreSQL"
     )
+    parser.addoption(
+        "--long",
+        type=float,
+        metavar="MINUTES",
+        help="how long the storm of tests/faults lasts, on each version",
+    )
+    parser.addoption("--seed", type=int, help="the seed of the storm, as an earlier one has printed it")
 
 
 def chosen_versions(config: pytest.Config) -> tuple[int, ...]:
@@ -79,6 +86,15 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "embedded: " + ", ".join(
         answer.strip().replace("postgres (PostgreSQL)", "PostgreSQL") for answer in answers
     )
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What storms have seen, whether or not they ended well."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    for report in reports:
+        for name, value in report.user_properties:
+            if name == "storm" and report.when == "call":
+                terminalreporter.write_line(f"storm: {value}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

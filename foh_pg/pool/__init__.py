@@ -10,7 +10,14 @@ from __future__ import annotations
 from foh_pg.pool.distance import Metric, Rows, Values, unit
 from foh_pg.pool.homes import NEAR_AREAS, Positions, find_homes
 from foh_pg.pool.kmeans import nearest_center
-from foh_pg.pool.levels import Levels, group_centers, make_levels, target_areas, target_centers
+from foh_pg.pool.levels import (
+    Levels,
+    default_probes,
+    group_centers,
+    make_levels,
+    target_areas,
+    target_centers,
+)
 from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
 from foh_pg.pool.split import split_list
 from foh_pg.pool.staleness import Affected, find_affected, sample_members
@@ -23,6 +30,7 @@ __all__ = [
     "Positions",
     "Rows",
     "Values",
+    "default_probes",
     "find_affected",
     "find_homes",
     "find_neighbors",

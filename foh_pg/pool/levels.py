@@ -53,6 +53,17 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
     return max(1, round(math.pow(rows, 2 / 3)))
 
 
+def default_probes(centers: int) -> int:
+    """How many lists a search reads where nobody says: more of more centers, among which neighbors spread.
+
+    Examples
+    --------
+    >>> [default_probes(centers) for centers in (10, 960, 1533, 7878, 46_416)]
+    [4, 6, 7, 13, 23]
+    """
+    return max(4, round(0.64 * math.pow(centers, 1 / 3)))
+
+
 def target_areas(centers: int) -> int:
     """How many areas to have: as many as an area has centers.
 

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from alembic.operations import Operations
 from sqlalchemy import TextClause, text
 
-from foh_pg import __version__
 from foh_pg.schema import files
+from foh_pg.version import __version__
 
 # The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
 WRAPPER = """\

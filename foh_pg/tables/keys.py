@@ -79,14 +79,12 @@ class Keys:
         return [str(key) for key in self.parameters(keys)]
 
     def shares(self, keys: KeyArray) -> npt.NDArray[np.float64]:
-        """A number in [0, 1) for each key, the same for ever: the first 32 bits of the md5 of its text.
+        """A number in [0, 1) for each key, the same for ever: the first 32 bits of the SHA-256 of its text.
 
-        A row is held out from training where this is below the option `held_out`. In SQL:
-        ``('x' || left(md5(key::text), 8))::bit(32)::bigint / 4294967296.0``.
+        A row is held out from training where this is below the option `held_out`. In SQL, over 2^32:
+        ``('x' || left(encode(sha256(convert_to(key::text, 'UTF8')), 'hex'), 8))::bit(32)::bigint``.
         """
-        digests = [
-            hashlib.md5(text.encode(), usedforsecurity=False).digest()[:4] for text in self.texts(keys)
-        ]
+        digests = [hashlib.sha256(text.encode()).digest()[:4] for text in self.texts(keys)]
         return np.frombuffer(b"".join(digests), dtype=">u4") / 2.0**32
 
 

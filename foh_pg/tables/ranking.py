@@ -21,7 +21,7 @@ class Ranking:
         How many rows there were when the choice was made; 0 where none was made yet.
     """
 
-    code: float = 0.5
+    code: float = 0.8
     linear: float = 0.8
     votes: float = 0.4
     probes: int | None = None

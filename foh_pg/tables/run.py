@@ -31,12 +31,15 @@ UPDATE foh.run SET to_version = %(to_version)s, rows = %(rows)s, lists = %(lists
        finished_at = CASE WHEN %(finished)s THEN pg_catalog.clock_timestamp() END
 WHERE id = %(run)s
 """
-# Runs of an index that are remembered once they are finished.
+# Runs of an index that are remembered: so many that have finished, and as many that were killed.
 REMEMBERED = 1000
 FORGET = """
-DELETE FROM foh.run WHERE index = {id} AND finished_at IS NOT NULL AND id <= (
-    SELECT r.id FROM foh.run r WHERE r.index = {id} AND r.finished_at IS NOT NULL
-    ORDER BY r.id DESC OFFSET %(remembered)s LIMIT 1)
+DELETE FROM foh.run WHERE index = {id} AND id = ANY (ARRAY(
+    SELECT r.id FROM (
+        SELECT o.id, pg_catalog.row_number() OVER (
+            PARTITION BY o.finished_at IS NULL ORDER BY o.id DESC) AS age
+        FROM foh.run o WHERE o.index = {id}) r
+    WHERE r.age > %(remembered)s))
 """
 
 

@@ -176,7 +176,8 @@ def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Po
 
 def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
-    if len(page) == 0:
+    # Without centers the table was empty when the plan was made: rows that have come since are in the stream.
+    if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
     marks = plan.model.marks(page.vectors, page.labels)
     geometry = plan.model.geometry_bits(page.vectors, plan.model.codes_of(marks))

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
 from foh_pg.hashing import Geometry
+from foh_pg.pool import default_probes
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow
@@ -185,6 +186,7 @@ def _write_model(session: Session, new: Installation) -> None:
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
         **model.ranking.to_dict(),
+        "probes": model.ranking.probes or default_probes(len(new.after)),
     }
     session.execute(MODEL, values)
     if new.learned == new.version:
@@ -228,6 +230,8 @@ def _write_geometry(session: Session, geometry: Geometry) -> None:
 
 
 def _write_label_bits(session: Session, index: IndexRow, model: Model) -> None:
+    """Replace the linear model. A bit that no label has yet has no row, and costs a search nothing."""
+    used = min(len(model.labels), SIGNATURE_BITS)
     weights, bias = np.zeros((SIGNATURE_BITS, model.bits), dtype=np.float32), np.zeros(SIGNATURE_BITS)
     if model.label_bits is not None:
         weights, bias = model.label_bits.weights, model.label_bits.bias
@@ -237,7 +241,7 @@ def _write_label_bits(session: Session, index: IndexRow, model: Model) -> None:
         "label_bit",
         ["bit", "mask", "weights", "bias"],
         [INT4, marks, Vector(model.bits), FLOAT8],
-        [np.arange(SIGNATURE_BITS), pack(np.eye(SIGNATURE_BITS, marks.bits, dtype=bool)), weights, bias],
+        [np.arange(used), pack(np.eye(used, marks.bits, dtype=bool)), weights[:used], bias[:used]],
     )
 
 

@@ -44,7 +44,8 @@ def restored(index: IndexRow, arrays: Arrays) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
-    for kept in (getattr(learner, "reservoir_", None), learner.warm_rows_):
+    # One that was saved before its first row has neither.
+    for kept in (getattr(learner, "reservoir_", None), getattr(learner, "warm_rows_", None)):
         if kept is not None and kept.keys.dtype.kind == "U":
             # Earlier versions of this package kept texts as they are.
             kept.keys = names_of(index, kept.keys)
@@ -76,7 +77,7 @@ def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
     """What a learner knows rows by: their keys, or digests of texts, of which one may be very long."""
     if index.keys.dtype is not object:
         return keys
-    digests = [hashlib.md5(str(key).encode(), usedforsecurity=False).digest() for key in keys.tolist()]
+    digests = [hashlib.sha256(str(key).encode()).digest()[:16] for key in keys.tolist()]
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 

@@ -35,16 +35,15 @@ LEAST_QUERIES = 40
 
 K = 10
 # As in sql/index/search/near.sql.
-PROBES = 7
 SHORTLIST = 16
 LOOKED = 64
-VOTERS = 9
-LEVELS = 8
+VOTERS = 7
+CHANCE_STEP, CHANCE_STEPS = 0.25, 15
 
 GRID = tuple(product((0.0, 0.5, 1.0), (0.0, 0.4, 0.8, 1.2), (0.0, 0.4, 0.8)))
 GEOMETRY_ALONE = Ranking(0.0, 0.0, 0.0)
-# What a search may read more of, in order of its price.
-BUDGETS = ((PROBES, SHORTLIST), (PROBES, 50), (16, 50), (32, 100))
+# What a search may read more of, in order of its price: times the default probes, and the shortlist.
+BUDGETS = ((1, SHORTLIST), (1, 50), (2, 50), (4, 100))
 
 # How far below the exact distance, by label, an index may rank.
 ALLOWED = 0.01
@@ -61,7 +60,9 @@ class Weighed:
     note: str = ""
 
 
-def weigh(index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_]) -> Weighed:
+def weigh(
+    index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
+) -> Weighed:
     """Choose how to rank, by precision at ten on held-out rows, recall of the exact ten where that ties.
 
     Parameters
@@ -70,6 +71,8 @@ def weigh(index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bo
         A sample of the table.
     held_out : array of bool
         Which of them never trained.
+    table : int, optional
+        How many rows the table has, if more than the sample.
     """
     asking = np.flatnonzero(held_out & (rows.labels.lengths > 0))[:QUERIES]
     if not model.signed or len(asking) < LEAST_QUERIES or len(rows) < 2 * len(asking) + K:
@@ -80,8 +83,13 @@ def weigh(index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bo
     note = "labels do not clearly help on held-out rows: searches rank by geometry alone"
     if _clearly(default.precision - geometry.precision):
         ranking, chosen, note = *_best(trial, default), ""
-    ranking, chosen, reads_more = _enough(trial, ranking, chosen)
-    if reads_more:
+    ranking, chosen, times = _enough(trial, ranking, chosen)
+    if times is not None:
+        probes = times * pool.default_probes(pool.target_centers(table or len(rows)))
+        ranking = replace(ranking, probes=probes if times > 1 else None)
+        which = "by geometry alone, " if ranking.by_geometry_alone else ""
+        reads_more = f"to be as good as the exact distance, searches rank {which}with {probes} probes "
+        reads_more += f"and a shortlist of {ranking.shortlist or SHORTLIST}"
         note = "; ".join(part for part in (note, reads_more) if part)
     metrics = {
         "asked": len(asking),
@@ -97,7 +105,7 @@ def weigh(index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bo
 def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: int) -> Model:
     """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
     with run.phase("weigh"):
-        weighed = weigh(index, model, sample, held_out(index, sample))
+        weighed = weigh(index, model, sample, held_out(index, sample), rows)
     if "p10" in weighed.metrics:
         run.metrics["ranking"] = {**weighed.ranking.to_dict(), **weighed.metrics}
     if weighed.note:
@@ -139,27 +147,24 @@ def _best(trial: Trial, default: Answers) -> tuple[Ranking, Answers]:
     return ranking, best
 
 
-def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, Answers, str]:
-    """Read more where the exact distance alone is better by label; give labels up where that helps."""
+def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, Answers, int | None]:
+    """Read more where the exact distance alone is better by label; give labels up where that helps.
+
+    Returns the ranking, its answers, and how many times the default probes it reads: None where it need not.
+    """
     wanted = float(trial.exact.mean()) - ALLOWED
     if float(answers.precision.mean()) >= wanted:
-        return ranking, answers, ""
-    best = ranking, answers
-    for probes, shortlist in BUDGETS:
+        return ranking, answers, None
+    best = ranking, answers, 1
+    for times, shortlist in BUDGETS:
         for weights in (ranking, GEOMETRY_ALONE):
-            tried = replace(weights, probes=probes, shortlist=shortlist)
+            tried = replace(weights, probes=times * trial.probes, shortlist=shortlist)
             found = trial.ask(tried)
             if found.beats(best[1]):
-                best = tried, found
+                best = tried, found, times
         if float(best[1].precision.mean()) >= wanted:
             break
-    chosen = best[0]
-    which = "by geometry alone, " if chosen.by_geometry_alone else ""
-    return (
-        *best,
-        f"to be as good as the exact distance, searches rank {which}with {chosen.probes or PROBES} probes "
-        f"and a shortlist of {chosen.shortlist or SHORTLIST}",
-    )
+    return best
 
 
 def _clearly(difference: Floats) -> bool:
@@ -181,8 +186,7 @@ class Trial:
         self.relevant = _sharing(queries, base)
         distances = exact_distances(index, self.vectors, base.vectors)
         self.distances = distances / {"cosine": 1.0, "l2": model.scale, "ip": model.scale**2}[index.distance]
-        nearest = np.argsort(self.distances, axis=1, kind="stable")[:, :K]
-        self.nearest = nearest
+        self.nearest = nearest = _smallest(self.distances, K)
         self.exact = np.array([self.relevant[i, row].mean() for i, row in enumerate(nearest)])
         base_codes = model.encode(base.vectors, base.labels)
         codes = model.encode(self.vectors)
@@ -200,7 +204,9 @@ class Trial:
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         far = _center_distances(index.distance, self.vectors, self.levels.centers)
-        self.centers = np.argsort(far, axis=1, kind="stable")[:, : max(probes for probes, _ in BUDGETS)]
+        self.probes = pool.default_probes(len(self.levels.centers))
+        most = self.probes * max(times for times, _ in BUDGETS)
+        self.centers = np.argsort(far, axis=1, kind="stable")[:, :most]
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
@@ -230,7 +236,7 @@ class Trial:
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
         """Answer every query as sql/index/search/ would; recall is that of the exact ten."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
-        found = self.looked(ranking.probes or PROBES, max(LOOKED, 2 * shortlist))
+        found = self.looked(ranking.probes or self.probes, max(LOOKED, 2 * shortlist))
         lean = found.lean(ranking, self.linear)
         best = np.argsort(found.estimates + lean, axis=1, kind="stable")[:, :shortlist]
         scores = np.take_along_axis(found.distances + lean, best, axis=1)
@@ -285,12 +291,20 @@ class Looked:
         lean: Floats = ranking.code * self.codes
         if not weight:
             return lean
-        chances = (ranking.linear * linear + ranking.votes * self.votes) / weight
-        steps = np.floor(np.clip(chances, 0, 1) * LEVELS) / LEVELS
-        chance = np.where(self.signatures, steps[:, None, :], 0).max(axis=2)
+        chances = np.clip((ranking.linear * linear + ranking.votes * self.votes) / weight, 0, 1)
+        counts = np.floor(np.log(np.maximum(1 - chances, 1e-6)) / -CHANCE_STEP)
+        counts = np.minimum(counts, CHANCE_STEPS).astype(np.float32)
+        shared = 1 - np.exp(-CHANCE_STEP * np.einsum("qrb,qb->qr", self.signatures, counts))
         unknown = (chances * self.votes).sum(axis=1) / np.maximum(self.votes.sum(axis=1), 1e-9)
-        lean -= weight * np.where(self.labelled, chance, unknown[:, None])
+        lean -= weight * np.where(self.labelled, shared, unknown[:, None])
         return lean
+
+
+def _smallest(values: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
+    """Where the smallest values of each row are, in order."""
+    found = np.argpartition(values, count - 1, axis=1)[:, :count]
+    order = np.argsort(np.take_along_axis(values, found, axis=1), axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(found, order, axis=1))
 
 
 def _differing(

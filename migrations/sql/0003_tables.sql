@@ -31,10 +31,10 @@ ALTER TABLE foh.model
     -- At most exact_rows rows: searches may read the table itself.
     ADD COLUMN small boolean NOT NULL DEFAULT true,
     -- How a search ranks: the learned code, the linear model of the labels, the votes of the nearest rows.
-    ADD COLUMN weight_code float8 NOT NULL DEFAULT 0.5,
+    ADD COLUMN weight_code float8 NOT NULL DEFAULT 0.8,
     ADD COLUMN weight_linear float8 NOT NULL DEFAULT 0.8,
     ADD COLUMN weight_votes float8 NOT NULL DEFAULT 0.4,
-    -- What held-out rows asked for, where it is more than the default.
+    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
     ADD COLUMN probes int,
     ADD COLUMN shortlist int;
 -- There is no center until everything is placed again.

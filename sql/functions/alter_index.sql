@@ -20,6 +20,7 @@ BEGIN
     END IF;
     new.options := foh._check_options(alter_index.options, old.options);
     IF new.options -> 'triggers' <> old.options -> 'triggers' THEN
+        PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
         PERFORM foh._remove_triggers(old, old.source);
         IF old.labels_from IS NOT NULL THEN
             PERFORM foh._remove_triggers(old, old.labels_from);

@@ -1,4 +1,4 @@
--- Removes an index: its triggers, tables and functions.
+-- Removes an index: its triggers, tables and functions. Waits 10 seconds at most for who uses them.
 CREATE OR REPLACE FUNCTION foh.drop_index(name text, if_exists boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -8,17 +8,15 @@ SET lock_timeout = '10s'
 AS $function$
 DECLARE
     i foh.index;
-    t record;
 BEGIN
     IF if_exists AND NOT EXISTS (SELECT FROM foh.index x WHERE x.name = drop_index.name) THEN
         RETURN;
     END IF;
     i := foh._index(name);
     PERFORM foh._lock(i.id);
-    FOR t IN SELECT c.oid::regclass AS relation, c.oid FROM pg_class c WHERE c.oid IN (i.source, i.labels_from) LOOP
-        PERFORM foh._check_ownership(t.oid);
-        PERFORM foh._remove_triggers(i, t.relation);
-    END LOOP;
+    PERFORM foh._check_ownership(c.oid) FROM pg_class c WHERE c.oid IN (i.source, i.labels_from);
+    PERFORM foh._lock_tables(i, 'ACCESS EXCLUSIVE', true);
+    PERFORM foh._remove_triggers(i, c.oid) FROM pg_class c WHERE c.oid IN (i.source, i.labels_from);
     PERFORM foh._claim(i.source);
     PERFORM foh._drop_objects(i.id);
 END

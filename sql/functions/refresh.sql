@@ -38,6 +38,7 @@ BEGIN
     -- The table has a new owner. The functions of the former owner will be dropped, and the triggers, which depend on two of
     -- these, are made again below.
     IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
+        PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
         PERFORM foh._remove_triggers(old, t.oid) FROM pg_class t WHERE t.oid IN (old.source, old.labels_from);
     END IF;
     PERFORM foh._claim(new.source);

@@ -55,7 +55,9 @@ CREATE TABLE {list} (
     marks    bit({mark_bits})[] NOT NULL,
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
-) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
+        -- A list that fits a page stays in it: nothing has to be looked up in another table.
+        toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;

@@ -156,6 +156,35 @@ def test_writer_older_than_two_versions(prepared: Connection, database: Database
     assert violations(prepared) == []
 
 
+def test_writer_older_than_65_versions(prepared: Connection, database: Database) -> None:
+    """However late: its entry names a center of that time, and a search finds the row."""
+    writer = database.connect(autocommit=False)
+    writer.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    writer.execute("SELECT count(*) FROM digit")
+    for at in range(65):
+        insert(prepared, [1000 + at])
+        updater.update(prepared, "digits")
+    (version,) = prepared.execute("SELECT version FROM foh.index").fetchone() or (0,)
+    assert version > 65
+    place = "INSERT INTO digit VALUES (%s, %s::extensions.vector, NULL)"
+    writer.execute(place, [5000, vector(digits()[0][1500])])
+    writer.execute("DELETE FROM digit WHERE id = 1")
+    writer.commit()
+    assert violations(prepared) == []
+    assert 5000 in found(prepared, 1500)
+    assert 1 not in found(prepared, 1)
+    # One whose centers are gone: all rows were placed anew since.
+    writer.execute("SELECT count(*) FROM digit")
+    updater.rebuild(prepared, "digits")
+    writer.execute(place, [5001, vector(digits()[0][1501])])
+    writer.commit()
+    assert violations(prepared) == []
+    assert 5001 in found(prepared, 1501)
+    updater.update(prepared, "digits")
+    assert {5000, 5001} <= {*found(prepared, 1500), *found(prepared, 1501)}
+    assert violations(prepared) == []
+
+
 @pytest.mark.parametrize("phase", ["learn", "encode again", "switch"])
 def test_truncate_and_keys_again(prepared: Connection, database: Database, phase: str) -> None:
     other = database.connect()

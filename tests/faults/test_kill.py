@@ -119,6 +119,19 @@ def test_build_goes_on_where_it_was(
     assert violations(connection) == []
 
 
+@pytest.mark.parametrize("emptied", ["DELETE FROM digit", "TRUNCATE digit"])
+def test_build_of_a_table_that_was_empty_when_it_began(
+    connection: Connection, database: Database, emptied: str
+) -> None:
+    prepare_build(connection)
+    connection.execute(emptied.encode())
+    killed(database, "build", {}, "place", 0)
+    insert(connection, range(300))
+    updater.build(connection, "digits")
+    assert violations(connection) == []
+    assert connection.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (300,)
+
+
 def test_an_interrupted_rebuild_is_discarded_by_an_update(connection: Connection, database: Database) -> None:
     prepare_build(connection)
     updater.build(connection, "digits")

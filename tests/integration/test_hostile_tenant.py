@@ -243,7 +243,11 @@ def test_another_tenant(tenant: Connection, database: Database, new_role: Callab
         with pytest.raises(errors.UndefinedObject, match="no index"):
             other.execute(f"SELECT foh.{what}".encode())
     number = tenant.execute("SELECT id, source::oid FROM foh.index").fetchone() or (0, 0)
-    for what in (f"_drop_objects({number[0]})", f"_functions_as_owner({number[0]})"):
+    for what in (
+        f"_drop_objects({number[0]})",
+        f"_functions_as_owner({number[0]})",
+        f"_lock_own({number[0]}, 'foh.idx_list'::pg_catalog.regclass, true)",
+    ):
         with pytest.raises(errors.InsufficientPrivilege, match="belongs to role app_owner"):
             other.execute(f"SELECT foh._claim({number[1]}), foh.{what}".encode())
     with pytest.raises(errors.InsufficientPrivilege):

@@ -234,6 +234,7 @@ class TestUpdaters:
             "grant('items', reader => 'app_reader')",
             "create_index('more', 'public.item', 'embedding')",
             "_drop_objects(1)",
+            "_lock_own(1, 'foh.items_list'::regclass, true)",
             "_functions_as_owner(1)",
             "_replace_index(NULL)",
             "_grant_as_owner(1, 'app_writer', 'reader', false)",
@@ -283,6 +284,26 @@ class TestOwners:
         superuser.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(sql.Identifier(role)))
         return database.connect(role)
 
+    def test_taken_back_whoever_gave_it(
+        self, shop: Shop, database: Database, new_role: Callable[[], str]
+    ) -> None:
+        """From PostgreSQL 16 on a REVOKE takes back what one role has granted, and only warns of the others."""
+        role, superuser, installer = new_role(), database.connect(None), database.connect("installer")
+        superuser.execute(sql.SQL("GRANT {} TO installer WITH ADMIN OPTION").format(sql.Identifier(role)))
+        lent = "SELECT count(*) FROM pg_auth_members WHERE roleid = %s::regrole AND member = 'foh_owner'::regrole"
+        for givers in ([installer], [superuser], [installer, superuser]):
+            for giver in givers:
+                grant(giver, None, owner=role)
+            assert superuser.execute(lent, [role]).fetchone() == (
+                len(givers) if superuser.info.server_version >= 160000 else 1,
+            )
+            grant(superuser, None, owner=role, revoke=True)
+            assert superuser.execute(lent, [role]).fetchone() == (0,)
+        grant(superuser, None, owner=role)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="may not let foh_owner act for role"):
+            grant(installer, None, owner=role, revoke=True)
+        grant(superuser, None, owner=role, revoke=True)
+
     def test_all_of_their_own(self, owner: psycopg.Connection, database: Database) -> None:
         theirs = Shop(owner, index="theirs", source="public.theirs")
         theirs.fill(range(30), vectors(30))
@@ -312,6 +333,7 @@ class TestOwners:
         # The inner steps, which run as foh's owner, believe no argument.
         for call in (
             f"_drop_objects({number})",
+            f"_lock_own({number}, 'foh.items_list'::regclass, true)",
             f"_functions_as_owner({number})",
             f"_grant_as_owner({number}, current_user, 'reader', false)",
         ):

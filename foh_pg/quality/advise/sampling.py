@@ -99,11 +99,11 @@ FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = pg_catalog.to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 COUNT = "SELECT count(*), count(*) FILTER (WHERE {labelled}) FROM {table} s WHERE s.{embedding} IS NOT NULL"
-# By digest of the key: at random, the same rows each time, and only as many rows as asked for are ever held.
+# By a hash of the key: at random, the same rows each time, and only as many rows as asked for are ever held.
 SAMPLE = """
 SELECT v.x::real[], {as_labels} FROM (
     SELECT s.{embedding} AS x, {labels} AS labels FROM {table} s WHERE s.{embedding} IS NOT NULL
-    ORDER BY pg_catalog.md5(s.{key}::text) LIMIT {limit}) v
+    ORDER BY pg_catalog.hashtextextended(s.{key}::text, 0) LIMIT {limit}) v
 """
 
 

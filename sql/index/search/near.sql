@@ -1,8 +1,8 @@
 -- The step of a search that reads our tables: the keys of the rows that are nearest in both senses, in the lists and the
 -- stream entries of the nearest centers. Either the vector or its bits are given. One row of arrays: one call, one snapshot.
 -- First the geometry bits choose well more than are wanted. Then the labels take part: a signature bit has a chance to be
--- one of the query's, from a linear model of the labels and from the rows that are nearest; a row has the chance of its best
--- bit, and a row without labels the mean chance of the labels of the nearest rows.
+-- one of the query's, from a linear model of the labels and from the rows that are nearest; a row has the chance that any of
+-- its bits is one, and a row without labels the mean chance of the labels of the nearest rows.
 -- labels: the dial, as a factor of the learned weights; 0 leaves the labels out. again: an earlier call with fewer probes did
 -- not find enough. distances are null for keys that must be read from the source. leans: what the labels add to a distance.
 CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, bits bit, k int, INOUT probes int, shortlist int, labels float8, again boolean,
@@ -33,37 +33,13 @@ DECLARE
     weight_code float8;
     weight_linear float8;
     weight_votes float8;
+    weight_labels float8;
+    share_linear float8;
     wanted int;
     -- How many the second look is on, and keys to read for these: some may have been replaced.
     looked bigint;
     -- The linear model of the labels is one of rows at distance one from the mean.
     per_length float8;
-    marks bit({mark_bits})[];
-    marks_1 bit({mark_bits});
-    marks_2 bit({mark_bits});
-    marks_3 bit({mark_bits});
-    sum_1 bit({mark_bits});
-    sum_2 bit({mark_bits});
-    sum_3 bit({mark_bits});
-    carry_1 bit({mark_bits});
-    carry_2 bit({mark_bits});
-    carry_3 bit({mark_bits});
-    carry_ones bit({mark_bits});
-    ones bit({mark_bits});
-    twos bit({mark_bits});
-    fours bit({mark_bits});
-    eights bit({mark_bits});
-    voices float8;
-    -- Signature bits with a chance of at least 1/8, 2/8 ... of the greatest there can be; the chance of a row without labels.
-    level_1 bit({mark_bits});
-    level_2 bit({mark_bits});
-    level_3 bit({mark_bits});
-    level_4 bit({mark_bits});
-    level_5 bit({mark_bits});
-    level_6 bit({mark_bits});
-    level_7 bit({mark_bits});
-    level_8 bit({mark_bits});
-    unknown float8;
 BEGIN
     {look_up}
     IF odd THEN
@@ -84,8 +60,10 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    looked := CASE WHEN weight_code + weight_linear + weight_votes = 0 THEN wanted ELSE greatest({looked}, 2 * wanted::bigint) END;
-    IF weight_code + weight_linear + weight_votes > 0 THEN
+    weight_labels := weight_linear + weight_votes;
+    looked := CASE WHEN weight_code + weight_labels = 0 THEN wanted ELSE greatest({looked}, 2 * wanted::bigint) END;
+    IF weight_code + weight_labels > 0 THEN
+        share_linear := CASE WHEN weight_labels > 0 THEN weight_linear / weight_labels ELSE 0 END;
         {second_look}
     ELSE
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances

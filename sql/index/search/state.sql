@@ -8,18 +8,20 @@ AS $body$
            CASE WHEN s.status = 'building' THEN 'building'
                 WHEN NOT s.intact THEN 'changed'
                 WHEN s.resync THEN 'resync'
-                -- A few rows are read one by one; more of them are cheaper to scan.
-                WHEN cardinality(s.unplaced) > {most_unplaced} THEN 'unplaced'
+                -- Rows are read one by one, up to about a hundredth of the table; more of them are cheaper to scan.
+                WHEN cardinality(s.unplaced) > s.most THEN 'unplaced'
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM {item} LIMIT {exact_rows} + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM {stream} LIMIT {exact_rows} + 1) y) <= {exact_rows} THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, {source_intact} AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, {source_intact} AS intact, t.truncated,
                  EXISTS (SELECT FROM {stream} r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM {stream} u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
-                       LIMIT {most_unplaced} + 1) AS unplaced
+                       LIMIT b.most + 1) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
+          -- A page holds about 150 items. The size is up to date at any time, and costs no look at statistics.
+          CROSS JOIN (SELECT greatest({most_unplaced}, 2 * pg_relation_size({item_text}::regclass) / 8192) AS most OFFSET 0) b
           WHERE i.id = {id} OFFSET 0) s
 $body$;

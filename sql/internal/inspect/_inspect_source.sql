@@ -5,8 +5,6 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     c pg_class;
-    key_columns int2[];
-    immediate boolean;
     a pg_attribute;
     refusal text;
 BEGIN
@@ -29,19 +27,12 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege', HINT = format('GRANT USAGE ON SCHEMA %s TO %I;', c.relnamespace::regnamespace, pg_get_userbyid(c.relowner));
     END IF;
 
-    SELECT x.indkey::int2[], x.indimmediate INTO key_columns, immediate FROM pg_index x WHERE x.indrelid = c.oid AND x.indisprimary;
-    IF key_columns IS NULL THEN
-        refusal := 'has no primary key: add one, its value is what a search returns';
-    ELSIF cardinality(key_columns) > 1 THEN
-        refusal := 'has a primary key of several columns: an index needs a key of one column';
-    ELSIF NOT immediate THEN
-        -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
-        refusal := 'has a primary key that is DEFERRABLE: an index needs one that is checked at once';
-    END IF;
+    refusal := foh._key_refusal(i.source);
     IF refusal IS NOT NULL THEN
         RAISE EXCEPTION 'foh: table % %', i.source_name, refusal USING ERRCODE = 'invalid_table_definition';
     END IF;
-    SELECT * INTO a FROM pg_attribute WHERE attrelid = c.oid AND attnum = key_columns[0];
+    SELECT p.* INTO a FROM pg_attribute p JOIN pg_index x ON x.indrelid = p.attrelid AND x.indkey[0] = p.attnum
+    WHERE p.attrelid = c.oid AND x.indisprimary;
     IF a.atttypid NOT IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype) THEN
         RAISE EXCEPTION 'foh: the primary key % of % is of type %; int, bigint, uuid, text and varchar can be keys',
             quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod) USING ERRCODE = 'datatype_mismatch';

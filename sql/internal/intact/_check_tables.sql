@@ -23,6 +23,10 @@ BEGIN
             RETURN NEXT;
         END IF;
         RETURN QUERY
+            SELECT 'a table of the index can have none any more: undo the change, or drop the index', format('%s %s', r.name, x.refusal)
+            FROM (VALUES (foh._refusal(r.oid)), (CASE WHEN r.oid = i.source THEN foh._key_refusal(r.oid) END)) AS x (refusal)
+            WHERE x.refusal IS NOT NULL;
+        RETURN QUERY
             SELECT 'a trigger is missing or disabled: run foh.refresh, then foh-pg repair', format('%s on %s', e.event, r.name)
             FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
             WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid

@@ -14,6 +14,8 @@ BEGIN
     RETURN current_setting('transaction_isolation') LIKE 'read %' AND EXISTS (
         SELECT FROM foh.index i JOIN pg_class c ON c.oid = i.source
         WHERE i.id = _intact_in_plan.index AND i.source = _intact_in_plan.source AND i.source_oid = i.source
+          AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source))
+          AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = i.key_attnum)
           AND to_regclass(i.source_name) = i.source AND c.relfilenode = coalesce(pg_relation_filenode(i.source), 0)
           AND 2 = (SELECT count(*) FROM pg_attribute a
                    WHERE a.attrelid = i.source

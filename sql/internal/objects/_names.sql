@@ -60,11 +60,14 @@ BEGIN
     -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
     objects := objects || jsonb_build_object(
         'owner', quote_literal(foh._source_owner(i)),
-        'key_digest', format('md5(s.%I::text)', i.key));
+        -- A database in SQL_ASCII has bytes that are nothing in UTF8.
+        'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
+                             CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
+        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
         'vector_literal', quote_literal(v || '.vector'),
         'source', i.source_name,
@@ -85,8 +88,11 @@ BEGIN
         'changed', format(changed, 's', 'o'),
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
-        -- What a search must be sure of: that the names in it still mean the table and the columns of the index.
-        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
+        -- What a search must be sure of: that the names in it still mean the table and the columns of the index, that no row lies
+        -- in a table that inherits, and that keys are unique.
+        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) '
+                                'AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) '
+                                'AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
                                 'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
                                 'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
                                 i.source_name, i.key, i.key_type::text, i.embedding,
@@ -121,9 +127,8 @@ BEGIN
         'mark_bits', mark_bits,
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- The chance of a row: the highest of eight levels that one of its bits reaches, found by halves; one without labels has that of the voters.
-        'chance', CASE WHEN signature_bits = 0 THEN 'NULL::float8' ELSE
-            format('CASE WHEN bit_count(e.marks & B''%s%s'') = 0 THEN unknown ELSE %s END', repeat('1', 64), repeat('0', i.bits), foh._level(0, 8)) END,
+        -- Chances take part as -ln(1 - chance), in up to fifteen of these steps.
+        'chance_step', '0.25::float8',
         -- What a differing bit counts beside an exact distance.
         'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
         'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),

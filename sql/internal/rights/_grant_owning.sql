@@ -19,13 +19,10 @@ BEGIN
     END IF;
     BEGIN
         IF revoke THEN
-            EXECUTE format('REVOKE %I FROM %I', role, ours);
+            PERFORM foh._end_membership(role, ours);
         ELSE
             -- Earlier versions made owners and updaters members of foh's owner.
-            IF EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles o ON o.oid = m.roleid JOIN pg_roles r ON r.oid = m.member
-                       WHERE o.rolname = ours AND r.rolname = role) THEN
-                EXECUTE format('REVOKE %I FROM %I', ours, role);
-            END IF;
+            PERFORM foh._end_membership(ours, role);
             EXECUTE format('GRANT %I TO %I', role, ours)
                     || CASE WHEN current_setting('server_version_num')::int >= 160000 THEN ' WITH INHERIT TRUE, SET TRUE' ELSE '' END;
         END IF;

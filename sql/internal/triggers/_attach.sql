@@ -5,6 +5,13 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
+    -- Where a trigger is to be made or enabled.
+    IF EXISTS (SELECT FROM unnest(ARRAY[i.source, i.labels_from]) AS t (relation) CROSS JOIN unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
+               WHERE t.relation IS NOT NULL
+                 AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relation AND g.tgname = format('foh_%s_%s', i.name, e.event)
+                                 AND g.tgenabled = CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END::"char")) THEN
+        PERFORM foh._lock_tables(i, 'SHARE ROW EXCLUSIVE', false);
+    END IF;
     PERFORM foh._put_triggers(i, i.source, 'capture', i.row_triggers);
     IF i.labels_from IS NOT NULL THEN
         PERFORM foh._put_triggers(i, i.labels_from, 'capture_labels',

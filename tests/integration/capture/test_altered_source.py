@@ -215,6 +215,75 @@ class TestWritesGoOn:
         assert codes(items) == {5: None}
 
 
+class TestWhatAnIndexCannotHave:
+    """Changes after which a table could not be given an index: noticed, with the cause and the cure."""
+
+    @pytest.mark.parametrize(
+        ("change", "cause", "undone"),
+        [
+            ("CREATE TABLE child () INHERITS (items)", "takes part in table inheritance", "DROP TABLE child"),
+            (
+                "CREATE TABLE parent (id int NOT NULL); ALTER TABLE items INHERIT parent",
+                "takes part in table inheritance",
+                "ALTER TABLE items NO INHERIT parent",
+            ),
+            (
+                "ALTER TABLE items DROP CONSTRAINT items_pkey",
+                "has no primary key",
+                "ALTER TABLE items ADD PRIMARY KEY (id)",
+            ),
+            ("ALTER TABLE items SET UNLOGGED", "is unlogged", "ALTER TABLE items SET LOGGED"),
+        ],
+    )
+    def test_is_named(self, items: Connection, change: str, cause: str, undone: str) -> None:
+        write(items, 1)
+        assert problems(items) == []
+        items.execute(change)
+        ((problem, _, detail),) = problems(items)
+        assert problem == "a table of the index can have none any more: undo the change, or drop the index"
+        assert cause in detail
+        assert items.execute("SELECT status FROM foh.index_stat").fetchone() == (problem,)
+        with pytest.raises((errors.WrongObjectType, errors.InvalidTableDefinition), match=cause):
+            items.execute("SELECT foh.refresh('idx')")
+        write(items, 2)
+        items.execute(undone)
+        assert problems(items) == []
+        assert items.execute("SELECT status FROM foh.index_stat").fetchone() == ("ready",)
+
+    def test_a_partition_that_is_unlogged(self, connection: Connection) -> None:
+        create_table(connection, partitioned=True)
+        create_index(connection)
+        connection.execute("ALTER TABLE items_low SET UNLOGGED")
+        ((_, _, detail),) = problems(connection)
+        assert "has a partition that is unlogged" in detail
+        connection.execute("ALTER TABLE items_low SET LOGGED")
+        assert problems(connection) == []
+
+    @pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
+    @pytest.mark.parametrize(
+        ("change", "undone"),
+        [
+            ("CREATE TABLE child () INHERITS (items)", "DROP TABLE child"),
+            ("ALTER TABLE items DROP CONSTRAINT items_pkey", "ALTER TABLE items ADD PRIMARY KEY (id)"),
+        ],
+    )
+    def test_searches_refuse(
+        self, items: Connection, database: Database, change: str, undone: str, isolation: str
+    ) -> None:
+        """In a session that has searched before: rows of a child are in no list, and keys need not be unique."""
+        write(items, 1)
+        session = database.connect()
+        session.execute(f"SET default_transaction_isolation = '{isolation}'")
+        query = f"SELECT id FROM foh.idx_search('{text(X[1])}', 1)"
+        assert session.execute(query).fetchall() == [(1,)]
+        items.execute(change)
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="has changed") as caught:
+            session.execute(query)
+        assert "or says why it cannot" in str(caught.value.diag.message_hint)
+        items.execute(undone)
+        assert session.execute(query).fetchall() == [(1,)]
+
+
 class TestRefresh:
     def test_follows_names(self, items: Connection) -> None:
         for statement in (

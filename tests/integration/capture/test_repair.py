@@ -131,6 +131,27 @@ def test_always_needs_no_repair(connection: Connection, superuser: Connection) -
     assert problems(connection) == []
 
 
+def test_always_and_partitions(connection: Connection, superuser: Connection) -> None:
+    """TRUNCATE of the table is seen. Of partitions it is not, and repair cures it."""
+    create_table(connection, partitioned=True)
+    create_index(connection, options={"triggers": "always"})
+    superuser.execute("SET session_replication_role = replica")
+    for key in (1, 150):
+        insert(superuser, key, X[1])
+    assert set(codes(connection)) == {1, 150}
+    superuser.execute("TRUNCATE items")
+    assert codes(connection) == {}
+    assert problems(connection) == []
+    for key in (1, 150):
+        insert(superuser, key, X[1])
+    # As it comes from a publication without publish_via_partition_root: both partitions, by their names.
+    superuser.execute("TRUNCATE items_low, items_high")
+    assert connection.execute(f"SELECT id FROM foh.idx_search('{text(X[1])}', 5)").fetchall() == []
+    assert len(problems(connection)) == 2
+    assert repair(connection) == (0, 2, 0)
+    assert problems(connection) == []
+
+
 def test_of_several_homes(items: Connection, superuser: Connection) -> None:
     """A row that is in several lists is queued once."""
     as_lists(items)

@@ -70,6 +70,18 @@ class TestFallbacks:
         both = np.vstack([BASE, vectors(201, seed=3)])
         assert shop.found(QUERY, 30) == [key if key < 200 else key + 800 for key in exact(both, 30)]
 
+    def test_what_is_many_depends_on_the_table(self, shop: Shop) -> None:
+        """A lookup for each of 201 rows costs less than a scan of a table that is larger by far."""
+        with shop.connection.transaction():
+            shop.run("SET LOCAL foh.defer = on")
+            shop.fill(range(1000, 1201), vectors(201, seed=3))
+        before = shop.found(QUERY, 30)
+        # As if there were many: the number of items says how many rows there are.
+        shop.run("INSERT INTO {item} SELECT g, 1 FROM generate_series(100000, 125000) g")
+        assert shop.explain(QUERY)["fallback"] == "none"
+        assert shop.found(QUERY, 30, probes=1000, shortlist=1000, labels=0) == before
+        assert set(range(1000, 1201)) < set(shop.found(QUERY, 401))
+
     def test_source_to_be_read_again(self, shop: Shop) -> None:
         shop.run("INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0)")
         assert shop.explain(QUERY)["fallback"] == "the source must be read again"

@@ -51,7 +51,7 @@ def test_what_was_lost_where(built: Connection) -> None:
 
 def test_exact_is_what_pgvector_finds(built: Connection) -> None:
     run = evaluate(built, "digits", queries=10_000)
-    held = "SELECT id FROM digit WHERE ('x' || left(md5(id::text), 8))::bit(32)::bigint < 0.2 * 4294967296"
+    held = "SELECT id FROM digit WHERE ('x' || left(encode(sha256(convert_to(id::text, 'UTF8')), 'hex'), 8))::bit(32)::bigint < 0.2 * 4294967296"
     asking = [row[0] for row in built.execute(held)]
     assert run.metrics["queries"] == len(asking)
     data, target = digits()
@@ -68,7 +68,7 @@ def test_exact_is_what_pgvector_finds(built: Connection) -> None:
 
 def test_what_the_search_gives_without_the_query_itself(built: Connection) -> None:
     run = evaluate(built, "digits", queries=10_000)
-    held = "SELECT id FROM digit WHERE ('x' || left(md5(id::text), 8))::bit(32)::bigint < 0.2 * 4294967296"
+    held = "SELECT id FROM digit WHERE ('x' || left(encode(sha256(convert_to(id::text, 'UTF8')), 'hex'), 8))::bit(32)::bigint < 0.2 * 4294967296"
     data, target = digits()
     shares = []
     for (i,) in built.execute(held).fetchall():

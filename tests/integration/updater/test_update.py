@@ -106,6 +106,20 @@ def test_full(streamed: Connection, database: Database) -> None:
     assert violations(streamed) == []
 
 
+def test_says_whether_entries_are_left(streamed: Connection, database: Database) -> None:
+    insert(streamed, range(300))
+    assert update(database.dsn(), "digits", max_seconds=0).more
+    assert not update(database.dsn(), "digits", max_seconds=600).more
+    # Nothing is left after a full run, whether or not there was something to begin with.
+    for rows in (range(300, 310), range(0)):
+        insert(streamed, rows)
+        assert not update(database.dsn(), "digits", max_seconds=600, full=True).more
+        assert waiting(streamed) == 0
+    insert(streamed, range(400, 500))
+    assert not update(database.dsn(), "digits", batch_size=30).more
+    assert not rebuild(database.dsn(), "digits").more
+
+
 def test_after_a_build(connection: Connection, database: Database) -> None:
     create_table(connection)
     insert(connection, range(1200))
@@ -133,15 +147,17 @@ def test_where_all_tables_are_published(
     assert violations(streamed) == []
 
 
-def test_finished_runs_are_forgotten_one_day(
+def test_runs_are_forgotten_one_day(
     streamed: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foh_pg.tables.run.REMEMBERED", 3)
-    streamed.execute("INSERT INTO foh.run (index, kind) SELECT id, 'killed' FROM foh.index")
+    streamed.execute(
+        "INSERT INTO foh.run (index, kind) SELECT id, 'killed' FROM foh.index, generate_series(1, 7)"
+    )
     insert(streamed, range(20))
     for _ in range(5):
         streamed.execute("DELETE FROM digit WHERE id = (SELECT min(id) FROM digit)")
         update(database.dsn(), "digits")
     runs = streamed.execute("SELECT finished_at IS NULL, count(*) FROM foh.run GROUP BY 1 ORDER BY 1")
-    # One that was killed is kept: nobody knows whether it was.
-    assert runs.fetchall() == [(False, 3), (True, 1)]
+    # Those without an end were killed, or are at work: as many of them are kept.
+    assert runs.fetchall() == [(False, 3), (True, 2)]
