@@ -250,6 +250,16 @@ IF deferred OR nested THEN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION foh.products_centers_by_bits(geometry bit, wanted integer)
+ RETURNS TABLE(center integer)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    SELECT c.center FROM foh.products_center c
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.geometry OPERATOR(extensions.<~>) $1 LIMIT 2 + $2::bigint))
+    ORDER BY c.geometry OPERATOR(extensions.<~>) $1 LIMIT $2
+$function$;
+
 CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
@@ -466,7 +476,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, 16);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -611,8 +621,8 @@ BEGIN
            p.z::extensions.vector,
            -- The linear model of the labels is one of rows at distance one from the mean.
            CASE WHEN labels > 0 THEN 1 / nullif(extensions.l2_distance(vector, m.mean), 0) END,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest(q.unit, c.probes) n)
-                ELSE ARRAY(SELECT n.center FROM foh.products_nearest_by_bits(substring(bits FROM 1 FOR 129), c.probes) n) END
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.unit, c.probes) n)
+                ELSE ARRAY(SELECT n.center FROM foh.products_centers_by_bits(substring(bits FROM 1 FOR 129), c.probes) n) END
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_linear, weight_votes, query_geometry, query_marks, projections, per_length, centers
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes OFFSET 0) c
@@ -730,7 +740,7 @@ SELECT e.key, e.distance::int AS distance, e.marks
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_nearest(unit halfvec, wanted integer)
+CREATE OR REPLACE FUNCTION foh.products_nearest_centers(unit halfvec, wanted integer)
  RETURNS TABLE(center integer)
  LANGUAGE sql
  STABLE PARALLEL SAFE
@@ -738,16 +748,6 @@ AS $function$
     SELECT c.center FROM foh.products_center c
     WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 2 + $2::bigint / 4))
     ORDER BY c.embedding OPERATOR(extensions.<#>) $1 LIMIT $2
-$function$;
-
-CREATE OR REPLACE FUNCTION foh.products_nearest_by_bits(geometry bit, wanted integer)
- RETURNS TABLE(center integer)
- LANGUAGE sql
- STABLE PARALLEL SAFE
-AS $function$
-    SELECT c.center FROM foh.products_center c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.geometry OPERATOR(extensions.<~>) $1 LIMIT 2 + $2::bigint))
-    ORDER BY c.geometry OPERATOR(extensions.<~>) $1 LIMIT $2
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])

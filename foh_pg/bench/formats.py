@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from foh_pg.bench import plots, summary
+from foh_pg.bench import accuracy_tables, plots
 from foh_pg.bench.search import curves, search_tables
 from foh_pg.bench.summary import Report, Table
 
@@ -34,7 +34,7 @@ td.best { font-weight: 700; }
 
 def tables(report: Report) -> list[Table]:
     """All tables of a report, in reading order."""
-    return search_tables.tables(report) if report.benchmark == "search" else summary.tables(report)
+    return search_tables.tables(report) if report.benchmark == "search" else accuracy_tables.tables(report)
 
 
 def figures(report: Report) -> list[tuple[str, str]]:

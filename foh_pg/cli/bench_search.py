@@ -13,8 +13,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, plots
 from foh_pg.bench.search import curves as search_plots
+from foh_pg.bench.search.benchmark import Settings, run
 from foh_pg.bench.search.line_up import NAMES
-from foh_pg.bench.search.run import Settings, run
 from foh_pg.bench.summary import Report
 from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver
 from foh_pg.errors import InputError

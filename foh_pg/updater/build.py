@@ -17,8 +17,9 @@ from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
-from foh_pg.updater.fill import fill, load_plan
+from foh_pg.updater.fill import fill
 from foh_pg.updater.plan import Look, look, make_plan, with_geometry
+from foh_pg.updater.unfinished import load_plan
 from foh_pg.updater.update import drain
 from foh_pg.updater.weighing import with_ranking
 

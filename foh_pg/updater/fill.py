@@ -1,44 +1,25 @@
 """Filling an index from its source: every row encoded and placed once, beside what is served, then switched.
 
 Lists of a filling belong to centers that no search knows yet, so they can be written and committed piece by
-piece. What is needed to go on after an interruption stands in foh.model_state: the plan, written once, and
-how far it is, written with every piece.
+piece. An interrupted filling goes on where it was: see `unfinished`.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from foh_pg.errors import FenceError
-from foh_pg.tables.centers import (
-    SAMPLE,
-    Centers,
-    fill_samples,
-    make_centers,
-    no_centers,
-    read_centers,
-)
+from foh_pg.tables.centers import fill_samples, read_centers
 from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.items import items_from_lists
 from foh_pg.tables.lists import Entries, join_entries, new_parts, no_entries, write_parts
-from foh_pg.tables.model import Model
-from foh_pg.tables.model_state import (
-    PRESENT,
-    Arrays,
-    delete_arrays,
-    load_arrays,
-    save_arrays,
-)
+from foh_pg.tables.model_state import PRESENT, delete_arrays
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_page
 from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.nearest_rows import Neighbors
+from foh_pg.updater.unfinished import ORPHANS, Plan, Position, save_plan, save_position
 
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
 PAGE_BYTES = 64 << 20
@@ -52,74 +33,6 @@ RESERVE = """
 UPDATE foh.index SET next_center = %(next_center)s
 WHERE id = {id} AND version = %(version)s AND next_center = %(first)s
 """
-ORPHANS = "DELETE FROM {list} l WHERE NOT EXISTS (SELECT FROM {center} c WHERE c.center = l.center)"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a filling will make, decided before the first row is placed.
-
-    Attributes
-    ----------
-    kind : str
-        What it is for; another purpose does not go on with it.
-    version : int
-        The version of the index that it replaces.
-    options : str
-        The options of the index, as JSON: with other ones the plan is void.
-    model, learner : Model, arrays
-        As in Installation; geometry is new with every filling, so the model is too.
-    centers : Centers
-        With ids of their own, from `first` on.
-    consumed : array
-        Entries of the stream that every row is read later than.
-    rows : int
-        About how many rows there are, for the progress bar.
-    progress, metrics
-        As in Installation.
-    """
-
-    kind: str
-    version: int
-    options: str
-    model: Model
-    learner: Arrays | None
-    centers: Centers
-    consumed: npt.NDArray[np.int64]
-    rows: int
-    progress: Arrays
-    metrics: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Position:
-    """How far a filling is."""
-
-    after: Any
-    done: int
-    lengths: npt.NDArray[np.int64]
-    parts: npt.NDArray[np.int64]
-    sample_keys: npt.NDArray[Any]
-    sample_codes: npt.NDArray[np.uint8]
-    sampled: npt.NDArray[np.int64]
-
-    @classmethod
-    def start(cls, plan: Plan) -> Position:
-        count = len(plan.centers)
-        centers = plan.centers
-        return cls(
-            None,
-            0,
-            np.zeros(count, dtype=np.int64),
-            np.zeros(count, dtype=np.int64),
-            centers.sample_keys.copy(),
-            centers.sample_codes.copy(),
-            centers.sampled.copy(),
-        )
-
-
-def options_text(index: IndexRow) -> str:
-    return json.dumps([index.options, index.learner, index.labels], sort_keys=True)
 
 
 def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> None:
@@ -251,106 +164,3 @@ def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: P
             plan.metrics,
         ),
     )
-
-
-# -- what an interrupted filling goes on with ----------------------------------------------------------------
-
-
-def save_plan(session: Session, plan: Plan) -> None:
-    arrays: Arrays = {
-        "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
-        "consumed": plan.consumed,
-    }
-    arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
-    arrays.update({f"progress/{name}": array for name, array in plan.progress.items()})
-    # Lists are empty and samples too: what is left of the centers is where they lie.
-    for name in ("areas", "ids", "area", "rows"):
-        arrays[f"centers/{name}"] = getattr(plan.centers, name)
-    save_arrays(session, "plan", PRESENT, arrays)
-    if plan.learner is not None:
-        save_arrays(session, "plan_learner", PRESENT, plan.learner)
-    else:
-        delete_arrays(session, "plan_learner", PRESENT)
-
-
-def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Position] | None:
-    """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
-    arrays = load_arrays(session, "plan", PRESENT)
-    if arrays is None:
-        return None
-    found, version, options, rows, metrics = json.loads(str(arrays["head"]))
-    if (found, version, options) != (kind, index.version, options_text(index)):
-        return None
-    if int(index.options["neighbors"]):
-        return None  # the nearest rows found so far were not written down
-
-    def below(name: str) -> Arrays:
-        return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
-
-    places = below("centers/")
-    centers = no_centers(index)
-    if len(places["ids"]):
-        first = int(places["ids"][0])
-        centers = make_centers(index, first, places["areas"], places["area"], places["rows"], version + 1)
-        # As they were when rows were placed by them: brought to length one again, some would be rounded anew.
-        centers = centers.with_(areas=places["areas"], rows=places["rows"])
-    plan = Plan(
-        found,
-        version,
-        options,
-        Model.from_arrays(below("model/"), float(index.options["label_weight"]), index.labels is not None),
-        load_arrays(session, "plan_learner", PRESENT),
-        centers,
-        arrays["consumed"],
-        rows,
-        below("progress/"),
-        metrics,
-    )
-    return plan, load_position(session, index) or Position.start(plan)
-
-
-def save_position(session: Session, index: IndexRow, position: Position) -> None:
-    after = "" if position.after is None else str(position.after)
-    arrays: Arrays = {
-        "after": np.array(json.dumps([position.after is None, after, position.done])),
-        "lengths": position.lengths,
-        "parts": position.parts,
-        **index.keys.pack("sample_keys", position.sample_keys[_within(position.sampled)]),
-        "sample_codes": position.sample_codes,
-        "sampled": position.sampled,
-    }
-    save_arrays(session, "position", PRESENT, arrays)
-
-
-def load_position(session: Session, index: IndexRow) -> Position | None:
-    arrays = load_arrays(session, "position", PRESENT)
-    if arrays is None:
-        return None
-    none, after, done = json.loads(str(arrays["after"]))
-    sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
-    if "sample_ends" in arrays:
-        # Saved by version 0.1.0.
-        arrays["sample_keys_lengths"] = np.diff(arrays["sample_ends"])
-    sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
-    return Position(
-        None if none else (int(after) if index.keys.dtype == np.int64 else after),
-        done,
-        arrays["lengths"],
-        arrays["parts"],
-        sample_keys,
-        arrays["sample_codes"],
-        arrays["sampled"],
-    )
-
-
-def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which places of samples are filled."""
-    return np.arange(SAMPLE) < sampled[:, None]
-
-
-def discard_plan(session: Session) -> None:
-    """Forget an interrupted filling, with the lists it left."""
-    with session.write():
-        session.execute(ORPHANS)
-        for name in ("plan", "plan_learner", "position"):
-            delete_arrays(session, name, PRESENT)

@@ -19,8 +19,9 @@ from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.fill import Plan, fill, options_text
+from foh_pg.updater.fill import fill
 from foh_pg.updater.handover import Handover
+from foh_pg.updater.unfinished import Plan, options_text
 from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.

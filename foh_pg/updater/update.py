@@ -21,12 +21,12 @@ from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, join_rows
 from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, handover_after, read_batch, with_rows
-from foh_pg.updater.fill import discard_plan
 from foh_pg.updater.handover import Handover, load_handover, shape_of
 from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.merge import Merging, merge
 from foh_pg.updater.plan import fill_again
 from foh_pg.updater.present import load_present
+from foh_pg.updater.unfinished import discard_plan
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 BATCH_SIZE = 2000

@@ -317,7 +317,7 @@ def _differing(
 
 
 def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What orders the centers of a query, as sql/index/search/nearest.sql does it."""
+    """What orders the centers of a query, as sql/index/search/nearest_centers.sql does it."""
     if metric == "l2":
         return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
     return np.asarray(-(left @ right.T))

@@ -12,8 +12,8 @@
            p.z::{vector}.vector,
            -- The linear model of the labels is one of rows at distance one from the mean.
            CASE WHEN {needs_code} THEN 1 / nullif({vector}.l2_distance(vector, m.mean), 0) END,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest}(q.unit, c.probes) n)
-                ELSE ARRAY(SELECT n.center FROM {nearest_by_bits}(substring(bits FROM 1 FOR {geometry_bits}), c.probes) n) END
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(q.unit, c.probes) n)
+                ELSE ARRAY(SELECT n.center FROM {centers_by_bits}(substring(bits FROM 1 FOR {geometry_bits}), c.probes) n) END
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_linear, weight_votes, query_geometry, query_marks, projections, per_length, centers
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN LATERAL (SELECT coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes OFFSET 0) c

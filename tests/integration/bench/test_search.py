@@ -110,7 +110,7 @@ def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders,
         ).fetchall()
         # Lists share rows: where these are fewer than asked for, our search reads four times as many lists.
         by_embedding = connection.execute(
-            "SELECT center FROM foh.pool_nearest(l2_normalize(%s)::halfvec, %s)",
+            "SELECT center FROM foh.pool_nearest_centers(l2_normalize(%s)::halfvec, %s)",
             (query, 4 * options["probes"]),
         ).fetchall()
         for form, near in ((ours_form, by_embedding), (lists_alone, by_code)):

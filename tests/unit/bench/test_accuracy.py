@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from foh_pg.bench import accuracy, environment, formats, methods, summary
+from foh_pg.bench import accuracy, accuracy_tables, environment, formats, methods, summary
 from foh_pg.bench.protocol import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.errors import InputError
@@ -73,9 +73,9 @@ def test_learners_beat_random_hyperplanes(result):
 
 
 def test_symmetric_and_anchored_codes_are_two_rows(result):
-    rows = [row[0] for row in summary.map_table(result).rows]
+    rows = [row[0] for row in accuracy_tables.map_table(result).rows]
     assert rows.index("foh") < rows.index("foh, anchored")
-    assert not any("anchored" in row[0] for row in summary.difference_table(result).rows)
+    assert not any("anchored" in row[0] for row in accuracy_tables.difference_table(result).rows)
     anchored = [r for r in result.select("table") if r["codes"] == "anchored"]
     assert {r["method"] for r in anchored} == {"foh"}
     assert all(r["stored_labels"] for r in anchored)
@@ -106,13 +106,13 @@ def test_unknown_methods_are_named():
 
 class TestSummary:
     def test_best_is_among_symmetric_codes(self, result):
-        table = summary.map_table(result)
+        table = accuracy_tables.map_table(result)
         for row, column in table.best:
             values = [float(r[column].split()[0]) for r in table.rows if r[0] in NAMES]
             assert float(table.rows[row][column].split()[0]) == max(values)
 
     def test_differences_are_paired(self, result):
-        table = summary.difference_table(result)
+        table = accuracy_tables.difference_table(result)
         symmetric = {
             (r["method"], r["seed"]): r["map"]
             for r in result.select("table")
@@ -129,7 +129,7 @@ class TestSummary:
         assert summary.spread([1.0, 1.0]) == "1.000 ± .000"
 
     def test_all_tables_have_as_many_cells_as_columns(self, result):
-        tables = summary.tables(result)
+        tables = accuracy_tables.tables(result)
         assert len(tables) == 9
         for table in tables:
             assert all(len(row) == len(table.columns) for row in table.rows)
@@ -144,7 +144,7 @@ class TestSummary:
             for seed in (0, 1)
         ]
         joined = parts[0].join(parts[1])
-        assert summary.map_table(joined) == summary.map_table(result)
+        assert accuracy_tables.map_table(joined) == accuracy_tables.map_table(result)
         with pytest.raises(InputError, match="seed 0"):
             parts[0].join(parts[0])
         with pytest.raises(InputError, match="same settings"):
@@ -163,7 +163,7 @@ class TestReport:
         assert page.count("<svg") == 4
         loads = re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import', page)
         assert loads == []
-        for table in summary.tables(result):
+        for table in accuracy_tables.tables(result):
             assert table.title in page
         assert result.environment["machine"]["processor"] in page
 

@@ -1,5 +1,5 @@
--- The same as nearest, for a query of which only the bits are known. Bits tell less than a vector, so more areas are read.
-CREATE OR REPLACE FUNCTION {nearest_by_bits}(geometry bit, wanted int) RETURNS TABLE (center int)
+-- The same as nearest_centers, for a query of which only the bits are known. Bits tell less than a vector, so more areas are read.
+CREATE OR REPLACE FUNCTION {centers_by_bits}(geometry bit, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT c.center FROM {center} c

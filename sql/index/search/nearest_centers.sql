@@ -1,7 +1,7 @@
 -- The centers nearest to a query, the nearest first, found through the nearest areas.
 -- ctid: all areas, without their index; sequential scans are off for the sake of other tables.
 -- A plain SQL function that returns a table, so that it is inlined.
-CREATE OR REPLACE FUNCTION {nearest}(unit {query_type}, wanted int) RETURNS TABLE (center int)
+CREATE OR REPLACE FUNCTION {nearest_centers}(unit {query_type}, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT c.center FROM {center} c
