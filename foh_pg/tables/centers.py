@@ -96,17 +96,17 @@ def make_centers(
     """New centers with empty lists."""
     count = len(rows)
     return Centers(
-        stored_rows(index, areas),
-        np.arange(first_id, first_id + count, dtype=np.int64),
-        np.asarray(area, dtype=np.int64),
-        stored_rows(index, rows),
-        np.zeros(count, dtype=np.int64),
-        np.full(count, version, dtype=np.int64),
-        np.zeros(count, dtype=np.float32),
-        np.zeros(count, dtype=np.int64),
-        np.zeros((count, SAMPLE), dtype=index.keys.dtype),
-        np.zeros((count, SAMPLE, width(index.bits)), dtype=np.uint8),
-        np.zeros(count, dtype=np.int64),
+        areas=stored_rows(index, areas),
+        ids=np.arange(first_id, first_id + count, dtype=np.int64),
+        area=np.asarray(area, dtype=np.int64),
+        rows=stored_rows(index, rows),
+        lengths=np.zeros(count, dtype=np.int64),
+        versions=np.full(count, version, dtype=np.int64),
+        stale=np.zeros(count, dtype=np.float32),
+        tried=np.zeros(count, dtype=np.int64),
+        sample_keys=np.zeros((count, SAMPLE), dtype=index.keys.dtype),
+        sample_codes=np.zeros((count, SAMPLE, width(index.bits)), dtype=np.uint8),
+        sampled=np.zeros(count, dtype=np.int64),
     )
 
 
@@ -143,17 +143,17 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]
     return Centers(
-        np.concatenate([part[1] for part in areas]),
-        ids.astype(np.int64),
-        area.astype(np.int64),
-        rows,
-        lengths.astype(np.int64),
-        versions,
-        stale,
-        np.concatenate([part[1] for part in more]).astype(np.int64),
-        np.concatenate([part[0] for part in padded]),
-        np.concatenate([part[1] for part in padded]),
-        np.concatenate([part[2].lengths for part in more]),
+        areas=np.concatenate([part[1] for part in areas]),
+        ids=ids.astype(np.int64),
+        area=area.astype(np.int64),
+        rows=rows,
+        lengths=lengths.astype(np.int64),
+        versions=versions,
+        stale=stale,
+        tried=np.concatenate([part[1] for part in more]).astype(np.int64),
+        sample_keys=np.concatenate([part[0] for part in padded]),
+        sample_codes=np.concatenate([part[1] for part in padded]),
+        sampled=np.concatenate([part[2].lengths for part in more]),
     )
 
 

@@ -90,14 +90,14 @@ class Model:
             # Names that came without training have no column yet.
             projection[: learned.shape[1]] = learned.T[: len(names)]
         return cls(
-            np.ascontiguousarray(learner.projection_.T, dtype=np.float32),
-            np.asarray(learner.bias_, dtype=np.float64),
-            learner.mean_.astype(np.float32),
-            scale,
-            learner.supervised,
-            label_weight,
-            names,
-            projection,
+            weights=np.ascontiguousarray(learner.projection_.T, dtype=np.float32),
+            bias=np.asarray(learner.bias_, dtype=np.float64),
+            mean=learner.mean_.astype(np.float32),
+            scale=scale,
+            trained=learner.supervised,
+            label_weight=label_weight,
+            labels=names,
+            label_projection=projection,
         )
 
     @classmethod
@@ -222,19 +222,19 @@ class Model:
         geometry, label_bits = below("geometry/"), below("label_bits/")
         ranking = json.loads(str(arrays["ranking"])) if "ranking" in arrays else {}
         return cls(
-            arrays["weights"],
-            arrays["bias"],
-            arrays["mean"],
-            float(arrays["scale"]),
-            bool(arrays["trained"]),
-            label_weight,
-            tuple(str(name) for name in arrays["labels"]),
-            arrays["label_projection"],
-            Geometry.from_arrays(geometry) if geometry else None,
-            LabelBits.from_arrays(label_bits) if label_bits else None,
-            Ranking.from_dict(ranking),
-            signed,
-            float(arrays.get("length", np.array(1.0))),
+            weights=arrays["weights"],
+            bias=arrays["bias"],
+            mean=arrays["mean"],
+            scale=float(arrays["scale"]),
+            trained=bool(arrays["trained"]),
+            label_weight=label_weight,
+            labels=tuple(str(name) for name in arrays["labels"]),
+            label_projection=arrays["label_projection"],
+            geometry=Geometry.from_arrays(geometry) if geometry else None,
+            label_bits=LabelBits.from_arrays(label_bits) if label_bits else None,
+            ranking=Ranking.from_dict(ranking),
+            signed=signed,
+            length=float(arrays.get("length", np.array(1.0))),
         )
 
 

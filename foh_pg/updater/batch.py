@@ -114,17 +114,17 @@ def read_batch(
         due = learns and len(fresh) + handover.waiting >= int(index.options["learn_rows"])
         none = no_rows(index)
         return Batch(
-            index,
-            seqs[:size],
-            keys,
-            rows,
-            read_items(session, index, keys),
-            False,
-            False,
-            read_by_key(session, index, waiting) if due else none,
-            read_by_key(session, index, handover.held_out) if due else none,
-            due,
-            more,
+            index=index,
+            seqs=seqs[:size],
+            keys=keys,
+            rows=rows,
+            items=read_items(session, index, keys),
+            truncated=False,
+            resync=False,
+            pending=read_by_key(session, index, waiting) if due else none,
+            examined=read_by_key(session, index, handover.held_out) if due else none,
+            due=due,
+            more=more,
         )
 
 
@@ -156,7 +156,19 @@ def _empty(
     none, keys = no_rows(index), index.keys.empty()
     items = read_items(session, index, keys)
     more = truncated or resync
-    return Batch(index, seqs, keys, none, items, truncated, resync, none, none, False, more)
+    return Batch(
+        index=index,
+        seqs=seqs,
+        keys=keys,
+        rows=none,
+        items=items,
+        truncated=truncated,
+        resync=resync,
+        pending=none,
+        examined=none,
+        due=False,
+        more=more,
+    )
 
 
 def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: bool, forgot: bool) -> Handover:

@@ -97,7 +97,7 @@ class Installation:
         The version that made them: the new one where they are new.
     learner : arrays or None
         The learner's state; None leaves the stored one.
-    progress : arrays
+    handover : arrays
         What the next run must remember.
     next_center : int
         The first id that no center has had.
@@ -116,7 +116,7 @@ class Installation:
     model: Model
     learned: int
     learner: Arrays | None
-    progress: Arrays
+    handover: Arrays
     next_center: int
     consumed: npt.NDArray[np.int64]
     write: Callable[[Session], None]
@@ -195,7 +195,7 @@ def _write_model(session: Session, new: Installation) -> None:
     if new.learner is not None:
         # Where a model is not served, learning goes on beside the one that is.
         save_arrays(session, "learner", new.learned, new.learner)
-    save_arrays(session, "progress", PRESENT, new.progress)
+    save_arrays(session, "progress", PRESENT, new.handover)
     session.execute(FORGET_MERGES, {"version": new.version})
     session.execute(FORGET_MODELS, {"keep": int(new.index.options["keep_versions"])})
     session.execute(FORGET_STATES, {"present": PRESENT})

@@ -91,18 +91,18 @@ def make_plan(
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
     waiting = none if pending is None else pending
-    progress = Handover(seen.rows, len(waiting), waiting, held, none)
+    handover = Handover(seen.rows, len(waiting), waiting, held, none)
     return Plan(
-        kind,
-        index.version,
-        options_text(index),
-        model,
-        learner,
-        choose_centers(index, seen.rows, sample),
-        seen.consumed,
-        seen.rows,
-        progress.to_arrays(index),
-        metrics,
+        kind=kind,
+        version=index.version,
+        options=options_text(index),
+        model=model,
+        learner=learner,
+        centers=choose_centers(index, seen.rows, sample),
+        consumed=seen.consumed,
+        rows=seen.rows,
+        handover=handover.to_arrays(index),
+        metrics=metrics,
     )
 
 
@@ -119,5 +119,5 @@ def fill_again(
         model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
     with run.phase("centers"):
         plan = make_plan(index, "full", model, learner, seen, {})
-        plan = replace(plan, progress=replace(handover, rows_seen=seen.rows).to_arrays(index))
+        plan = replace(plan, handover=replace(handover, rows_seen=seen.rows).to_arrays(index))
     fill(session, run, index, plan)

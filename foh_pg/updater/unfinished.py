@@ -41,7 +41,7 @@ class Plan:
         Entries of the stream that every row is read later than.
     rows : int
         About how many rows there are, for the progress bar.
-    progress, metrics
+    handover, metrics
         As in Installation.
     """
 
@@ -53,7 +53,7 @@ class Plan:
     centers: Centers
     consumed: npt.NDArray[np.int64]
     rows: int
-    progress: Arrays
+    handover: Arrays
     metrics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -94,7 +94,7 @@ def save_plan(session: Session, plan: Plan) -> None:
         "consumed": plan.consumed,
     }
     arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
-    arrays.update({f"progress/{name}": array for name, array in plan.progress.items()})
+    arrays.update({f"progress/{name}": array for name, array in plan.handover.items()})
     # Lists are empty and samples too: what is left of the centers is where they lie.
     for name in ("areas", "ids", "area", "rows"):
         arrays[f"centers/{name}"] = getattr(plan.centers, name)
@@ -127,16 +127,18 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
         # As they were when rows were placed by them: brought to length one again, some would be rounded anew.
         centers = centers.with_(areas=places["areas"], rows=places["rows"])
     plan = Plan(
-        found,
-        version,
-        options,
-        Model.from_arrays(below("model/"), float(index.options["label_weight"]), index.labels is not None),
-        load_arrays(session, "plan_learner", PRESENT),
-        centers,
-        arrays["consumed"],
-        rows,
-        below("progress/"),
-        metrics,
+        kind=found,
+        version=version,
+        options=options,
+        model=Model.from_arrays(
+            below("model/"), float(index.options["label_weight"]), index.labels is not None
+        ),
+        learner=load_arrays(session, "plan_learner", PRESENT),
+        centers=centers,
+        consumed=arrays["consumed"],
+        rows=rows,
+        handover=below("progress/"),
+        metrics=metrics,
     )
     return plan, load_position(session, index) or Position.start(plan)
 

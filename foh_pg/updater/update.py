@@ -153,15 +153,15 @@ class Work:
             index = read_index(session)
             present = load_present(session, index)
             return cls(
-                session,
-                run,
-                index,
-                read_centers(session, index),
-                present.model,
-                present.learned,
-                present.first,
-                present.placed,
-                load_handover(session, index),
+                session=session,
+                run=run,
+                index=index,
+                centers=read_centers(session, index),
+                model=present.model,
+                learned=present.learned,
+                first=present.first,
+                placed=present.placed,
+                handover=load_handover(session, index),
             )
 
     @property
@@ -275,18 +275,18 @@ class Work:
         version = self.index.version + 1
         learned = version if stage.new else self.learned
         new = Installation(
-            self.index,
-            self.centers,
-            after,
-            stage.model,
-            learned,
-            stage.learner.state() if stage.learner is not None else None,
-            handover.to_arrays(self.index),
-            next_center,
-            batch.seqs,
-            write,
-            placed,
-            {**stage.metrics, "rows": len(batch.seqs), "stale": _staleness(after)},
+            index=self.index,
+            before=self.centers,
+            after=after,
+            model=stage.model,
+            learned=learned,
+            learner=stage.learner.state() if stage.learner is not None else None,
+            handover=handover.to_arrays(self.index),
+            next_center=next_center,
+            consumed=batch.seqs,
+            write=write,
+            placed=placed,
+            metrics={**stage.metrics, "rows": len(batch.seqs), "stale": _staleness(after)},
         )
         install(self.session, self.run, new)
         self.index = replace(self.index, version=version, next_center=next_center)

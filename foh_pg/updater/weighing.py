@@ -275,14 +275,14 @@ class Looked:
         labelled = np.asarray(signatures.any(axis=2), dtype=bool)
         voices = np.maximum(1, labelled[:, :VOTERS].sum(axis=1))
         return cls(
-            rows,
-            np.where(missing, np.inf, 2 * bits / trial.bits),
-            np.where(missing, np.inf, trial.distances[query, rows]),
-            _differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
-            signatures,
-            labelled,
-            signatures[:, :VOTERS].sum(axis=1) / voices[:, None],
-            trial.relevant[query, rows] & ~missing,
+            rows=rows,
+            estimates=np.where(missing, np.inf, 2 * bits / trial.bits),
+            distances=np.where(missing, np.inf, trial.distances[query, rows]),
+            codes=_differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
+            signatures=signatures,
+            labelled=labelled,
+            votes=signatures[:, :VOTERS].sum(axis=1) / voices[:, None],
+            relevant=trial.relevant[query, rows] & ~missing,
         )
 
     def lean(self, ranking: Ranking, linear: Floats) -> Floats:
