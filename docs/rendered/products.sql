@@ -61,7 +61,9 @@ CREATE TABLE foh.products_list (
     marks    bit(80)[] NOT NULL,
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
-) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
+        -- A list that fits a page stays in it: nothing has to be looked up in another table.
+        toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
 ALTER TABLE foh.products_list ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
@@ -290,7 +292,8 @@ WITH marker AS (
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), flips AS (
-    SELECT c.center, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
+    -- With a budget, and until the first update after max_stale was lowered, lists are as stale as the updater says of them.
+    SELECT c.center, (SELECT greatest(0.01, o.stale) FROM foh.products_center o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
     FROM current c CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
                         CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
@@ -351,10 +354,10 @@ UNION ALL
 -- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
 -- is left to rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * 16), 2))
-FROM flips f HAVING sum(f.bits) > (2 * 0.01 + 0.002) * sum(f.n * 16) + 2 * 16
+FROM flips f HAVING sum(f.bits) > sum((2 * f.bound + 0.002) * f.n * 16) + 2 * 16
 UNION ALL
 SELECT 2, 'the codes of a list are far from those of the hash functions', NULL, f.center, format('%s %% of the bits', round(100 * f.bits::numeric / (f.n * 16), 2))
-FROM flips f WHERE f.bits > 0.25 * f.n * 16 AND f.bits > 8 * 0.01 * f.n * 16 + 16 / 4;
+FROM flips f WHERE f.bits > 0.25 * f.n * 16 AND f.bits > 8 * f.bound * f.n * 16 + 16 / 4;
 END
 $function$;
 
@@ -583,42 +586,18 @@ DECLARE
     weight_code float8;
     weight_linear float8;
     weight_votes float8;
+    weight_labels float8;
+    share_linear float8;
     wanted int;
     -- How many the second look is on, and keys to read for these: some may have been replaced.
     looked bigint;
     -- The linear model of the labels is one of rows at distance one from the mean.
     per_length float8;
-    marks bit(80)[];
-    marks_1 bit(80);
-    marks_2 bit(80);
-    marks_3 bit(80);
-    sum_1 bit(80);
-    sum_2 bit(80);
-    sum_3 bit(80);
-    carry_1 bit(80);
-    carry_2 bit(80);
-    carry_3 bit(80);
-    carry_ones bit(80);
-    ones bit(80);
-    twos bit(80);
-    fours bit(80);
-    eights bit(80);
-    voices float8;
-    -- Signature bits with a chance of at least 1/8, 2/8 ... of the greatest there can be; the chance of a row without labels.
-    level_1 bit(80);
-    level_2 bit(80);
-    level_3 bit(80);
-    level_4 bit(80);
-    level_5 bit(80);
-    level_6 bit(80);
-    level_7 bit(80);
-    level_8 bit(80);
-    unknown float8;
 BEGIN
     
 -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
+    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
@@ -661,11 +640,13 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    looked := CASE WHEN weight_code + weight_linear + weight_votes = 0 THEN wanted ELSE greatest(64, 2 * wanted::bigint) END;
-    IF weight_code + weight_linear + weight_votes > 0 THEN
+    weight_labels := weight_linear + weight_votes;
+    looked := CASE WHEN weight_code + weight_labels = 0 THEN wanted ELSE greatest(64, 2 * wanted::bigint) END;
+    IF weight_code + weight_labels > 0 THEN
+        share_linear := CASE WHEN weight_labels > 0 THEN weight_linear / weight_labels ELSE 0 END;
         
-SELECT array_agg(f.key), array_agg(f.distance), array_agg(f.marks) INTO keys, distances, marks
-        FROM (
+SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
+        FROM (WITH found AS MATERIALIZED (
 SELECT e.key, e.distance::int AS distance, e.marks
           FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
@@ -680,50 +661,42 @@ SELECT e.key, e.distance::int AS distance, e.marks
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
-) f;
-        -- The nearest nine rows vote: how many of them have each bit, as a binary number of four digits. Their marks are added
-        -- digit by digit, three at a time: the sum is a # b # c, what is carried the majority of the three.
-        marks_1 := coalesce(marks[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_2 := coalesce(marks[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_3 := coalesce(marks[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        sum_1 := marks_1 # marks_2 # marks_3;
-        carry_1 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
-        marks_1 := coalesce(marks[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_2 := coalesce(marks[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_3 := coalesce(marks[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        sum_2 := marks_1 # marks_2 # marks_3;
-        carry_2 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
-        marks_1 := coalesce(marks[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_2 := coalesce(marks[8], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        marks_3 := coalesce(marks[9], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000');
-        sum_3 := marks_1 # marks_2 # marks_3;
-        carry_3 := (marks_1 & marks_2) | (marks_3 & (marks_1 # marks_2));
-        ones := sum_1 # sum_2 # sum_3;
-        carry_ones := (sum_1 & sum_2) | (sum_3 & (sum_1 # sum_2));
-        sum_1 := carry_1 # carry_2 # carry_3;
-        carry_1 := (carry_1 & carry_2) | (carry_3 & (carry_1 # carry_2));
-        twos := sum_1 # carry_ones;
-        fours := carry_1 # (sum_1 & carry_ones);
-        eights := carry_1 & sum_1 & carry_ones;
-        -- A voter without labels has no voice.
-        voices := greatest(1, (SELECT count(*) FROM unnest(marks[1:9]) v WHERE bit_count(v & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0));
-        SELECT bit_or(b.mask) FILTER (WHERE b.chance >= 0.125), bit_or(b.mask) FILTER (WHERE b.chance >= 0.25),
-               bit_or(b.mask) FILTER (WHERE b.chance >= 0.375), bit_or(b.mask) FILTER (WHERE b.chance >= 0.5),
-               bit_or(b.mask) FILTER (WHERE b.chance >= 0.625), bit_or(b.mask) FILTER (WHERE b.chance >= 0.75),
-               bit_or(b.mask) FILTER (WHERE b.chance >= 0.875), bit_or(b.mask) FILTER (WHERE b.chance >= 1),
-               coalesce(sum(b.chance * b.votes) / nullif(sum(b.votes), 0), 0)
-        INTO level_1, level_2, level_3, level_4, level_5, level_6, level_7, level_8, unknown
-        FROM (SELECT b.mask, b.votes,
-                     (weight_linear * coalesce(least(1, greatest(0, b.linear)), 0) + weight_votes * b.votes) / nullif(weight_linear + weight_votes, 0) AS chance
-              FROM (SELECT b.mask, b.bias - (b.weights OPERATOR(extensions.<#>) projections) * per_length AS linear,
-                           (get_bit(ones, b.bit) + 2 * get_bit(twos, b.bit) + 4 * get_bit(fours, b.bit) + 8 * get_bit(eights, b.bit)) / voices AS votes
-                    FROM foh.products_label_bit b OFFSET 0) b OFFSET 0) b;
-        SELECT array_agg(f.key), array_agg(f.distance), array_agg(f.lean) INTO keys, distances, leans
-        FROM (SELECT e.key, e.distance, e.lean
-              FROM (SELECT e.key, e.distance, weight_code * ((e.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
-                                              - (weight_linear + weight_votes) * CASE WHEN bit_count(e.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN unknown ELSE CASE WHEN bit_count(e.marks & level_4) > 0 THEN CASE WHEN bit_count(e.marks & level_6) > 0 THEN CASE WHEN bit_count(e.marks & level_7) > 0 THEN CASE WHEN bit_count(e.marks & level_8) > 0 THEN 1::float8 ELSE 0.875::float8 END ELSE 0.75::float8 END ELSE CASE WHEN bit_count(e.marks & level_5) > 0 THEN 0.625::float8 ELSE 0.5::float8 END END ELSE CASE WHEN bit_count(e.marks & level_2) > 0 THEN CASE WHEN bit_count(e.marks & level_3) > 0 THEN 0.375::float8 ELSE 0.25::float8 END ELSE CASE WHEN bit_count(e.marks & level_1) > 0 THEN 0.125::float8 ELSE 0::float8 END END END END AS lean
-                    FROM (SELECT unnest(keys) AS key, unnest(distances) AS distance, unnest(marks) AS marks) e OFFSET 0) e
-              ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) f;
+),
+              -- The nearest seven rows vote: how many of them have each bit, as a binary number of three digits. Their marks are
+              -- added digit by digit, three at a time: the sum is a # b # c, what is carried the majority of the three.
+              -- A voter without labels has no voice.
+              votes AS (
+                  SELECT v.voices, v.ones, v.c1 # v.c2 # v.c3 AS twos, (v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2)) AS fours
+                  FROM (SELECT v.voices, v.c1, v.c2, v.s1 # v.s2 # v.m7 AS ones, (v.s1 & v.s2) | (v.m7 & (v.s1 # v.s2)) AS c3
+                        FROM (SELECT v.voices, v.m1 # v.m2 # v.m3 AS s1, (v.m1 & v.m2) | (v.m3 & (v.m1 # v.m2)) AS c1,
+                                     v.m4 # v.m5 # v.m6 AS s2, (v.m4 & v.m5) | (v.m6 & (v.m4 # v.m5)) AS c2, v.m7
+                              FROM (SELECT greatest(v.voices, 1)::float8 AS voices, coalesce(v.m[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m1, coalesce(v.m[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m2,
+                                           coalesce(v.m[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m3, coalesce(v.m[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m4, coalesce(v.m[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m5,
+                                           coalesce(v.m[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m6, coalesce(v.m[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m7
+                                    FROM (SELECT array_agg(v.marks) AS m, count(*) FILTER (WHERE bit_count(v.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0) AS voices
+                                          FROM (SELECT f.marks FROM found f LIMIT 7) v) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0),
+              -- The chance that one bit at least is the query's is 1 minus the product of (1 - chance) over the bits of a row. So
+              -- each bit counts -ln(1 - chance), in steps and in binary, and what a row comes to are four counts of bits.
+              -- ctid: the table from end to end, without its index; sequential scans are off for the sake of other tables.
+              chances AS (
+                  SELECT coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 1 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS ones,
+                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 2 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS twos,
+                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 4 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS fours,
+                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 8 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS eights,
+                         coalesce(sum((1 - exp(-0.25::float8 * b.steps)) * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
+                  FROM (SELECT b.mask, b.votes, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -0.25::float8))::int AS steps
+                        FROM (SELECT b.mask, b.votes, share_linear * coalesce(least(1, greatest(0, b.linear)), 0) + (1 - share_linear) * b.votes AS chance
+                              FROM (SELECT b.mask, b.bias - (b.weights OPERATOR(extensions.<#>) projections) * per_length AS linear,
+                                           (get_bit(v.ones, b.bit) + 2 * get_bit(v.twos, b.bit) + 4 * get_bit(v.fours, b.bit)) / v.voices AS votes
+                                    FROM votes v CROSS JOIN foh.products_label_bit b WHERE b.ctid >= '(0,0)' OFFSET 0) b OFFSET 0) b OFFSET 0) b)
+              SELECT e.key, e.distance, e.lean
+              FROM (SELECT f.key, f.distance,
+                           weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
+                           - weight_labels * CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN c.unknown
+                                                  ELSE 1 - exp(-0.25::float8 * (bit_count(f.marks & c.ones) + 2 * bit_count(f.marks & c.twos)
+                                                                                 + 4 * bit_count(f.marks & c.fours) + 8 * bit_count(f.marks & c.eights))) END AS lean
+                    FROM found f CROSS JOIN chances c OFFSET 0) e
+              ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) r;
 
     ELSE
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
@@ -761,7 +734,7 @@ CREATE OR REPLACE FUNCTION foh.products_nearest(unit halfvec, wanted integer)
  STABLE PARALLEL SAFE
 AS $function$
     SELECT c.center FROM foh.products_center c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 3 + $2::bigint / 4))
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 2 + $2::bigint / 4))
     ORDER BY c.embedding OPERATOR(extensions.<#>) $1 LIMIT $2
 $function$;
 
@@ -898,7 +871,7 @@ BEGIN
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels
                      FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels
-                           FROM public.product s CROSS JOIN LATERAL (SELECT md5(s.id::text) AS digest OFFSET 0) d
+                           FROM public.product s CROSS JOIN LATERAL (SELECT encode(sha256(convert_to(s.id::text, 'UTF8')), 'hex') AS digest OFFSET 0) d
                            WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
                              AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
@@ -1021,19 +994,21 @@ AS $function$
            CASE WHEN s.status = 'building' THEN 'building'
                 WHEN NOT s.intact THEN 'changed'
                 WHEN s.resync THEN 'resync'
-                -- A few rows are read one by one; more of them are cheaper to scan.
-                WHEN cardinality(s.unplaced) > 100 THEN 'unplaced'
+                -- Rows are read one by one, up to about a hundredth of the table; more of them are cheaper to scan.
+                WHEN cardinality(s.unplaced) > s.most THEN 'unplaced'
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM foh.products_item LIMIT 1000 + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM foh.products_stream LIMIT 1000 + 1) y) <= 1000 THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
                  EXISTS (SELECT FROM foh.products_stream r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM foh.products_stream u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM foh.products_stream o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
-                       LIMIT 100 + 1) AS unplaced
+                       LIMIT b.most + 1) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't' AND NOT t.fresh) t
+          -- A page holds about 150 items. The size is up to date at any time, and costs no look at statistics.
+          CROSS JOIN (SELECT greatest(100, 2 * pg_relation_size('foh.products_item'::regclass) / 8192) AS most OFFSET 0) b
           WHERE i.id = 1 OFFSET 0) s
 $function$;
 
