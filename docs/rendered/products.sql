@@ -4,8 +4,8 @@
 -- from the templates in sql/index/. PostgreSQL 17 or later; pgvector is in schema "extensions".
 -- Written by FOH_RENDER=1 pytest tests/integration/test_rendered_index.py; do not change it by hand.
 
--- One row per bit: 1 where weights . x - bias + (what the labels add) >= 0. Where all tables are made again, what was
--- learned is not lost.
+-- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0. Where the tables
+-- of an index are made again this one stays, and with it what was learned.
 CREATE TABLE IF NOT EXISTS foh.products_projection (
     bit     int PRIMARY KEY,
     weights extensions.vector(3) NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS foh.products_projection (
 );
 -- How geometry bits are made of a row: one row, made anew only together with all lists.
 CREATE TABLE foh.products_quantizer (
-    -- A publication of all tables asks for a key.
+    -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     threshold extensions.vector(129) NOT NULL,
     -- Where several dimensions share a bit, the sign that each is taken with.
@@ -98,7 +98,7 @@ CREATE TABLE foh.products_stream (
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
--- No columns besides: an index that held all of an entry could be scanned from end to end in place of a lookup by key.
+-- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX products_stream_center_idx ON foh.products_stream (center);
 -- Whether a key has a newer entry than the one in hand.
 CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
@@ -176,7 +176,8 @@ DECLARE
     touched bigint[];
 BEGIN
     IF intact IS NULL THEN
-        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+        -- makes the next update read the whole source.
         IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
             INSERT INTO foh.products_stream (op, version, center) VALUES ('r', 0, 0);
         END IF;
@@ -185,7 +186,7 @@ BEGIN
         INSERT INTO foh.products_stream (op, version, center) VALUES ('t', 0, 0);
         RETURN NULL;
     ELSIF NOT intact THEN
-        -- The source no longer looks as the index knew it: queue the keys, warn, never fail the write.
+        -- The source no longer looks as recorded: queue the keys and warn. The write never fails for this.
         RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, 'products'
             USING HINT = 'Run SELECT foh.refresh(' || quote_literal('products') || ').';
         key_column := foh._key_column(1);
@@ -263,7 +264,7 @@ BEGIN
 PERFORM foh._guard('products', caller);
 RETURN QUERY
 WITH marker AS (
-    -- exact: the lists are not asked before the first build, nor while the source has to be read again.
+    -- exact: searches do not read the lists, before the first build and while the source has to be read again.
     SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated,
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
     FROM foh.products_stream t WHERE t.op IN ('t', 'r')
@@ -351,8 +352,8 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
--- is left to rounding.
+-- Only a sample decides which lists are encoded again, so a single list may be past the bound, but not all lists together. One
+-- bit in a thousand is allowed for rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * 16), 2))
 FROM flips f HAVING sum(f.bits) > sum((2 * f.bound + 0.002) * f.n * 16) + 2 * 16
 UNION ALL
@@ -457,8 +458,9 @@ BEGIN
     bits := foh.products_encode(query);
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
-        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
-        -- hears of none. Only a function of the table's owner may read the source.
+        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends. A
+        -- later search of the same transaction holds all its locks already then, and PostgreSQL would not tell it of an
+        -- ALTER. Only a function of the table's owner may read the source.
         PERFORM FROM foh.products_hamming(ARRAY[]::bigint[], substring(bits FROM 1 FOR 129));
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
@@ -529,7 +531,7 @@ BEGIN
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.source, a.attnum)).object_names[3] = a.attname::text
-                                     AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.source) = coalesce(pg_relation_filenode(i.source), 0)))
+                                     AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.source) = coalesce(pg_relation_filenode(i.source), 0)))
     INTO ours, intact
     FROM foh.index i WHERE i.id = 1;
     IF FOUND AND ours IS NOT TRUE THEN
@@ -597,7 +599,7 @@ BEGIN
     
 -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
+    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
@@ -899,7 +901,7 @@ DECLARE
     distances int[];
     scores pg_catalog.float8[];
 BEGIN
-    -- pgvector may have moved since this was written, and nothing below would be found.
+    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -915,7 +917,7 @@ BEGIN
         PERFORM foh._refuse_changed('products');
     END IF;
     IF filter IS NOT NULL THEN
-        -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
+        -- A filter that is complete between brackets here, and between parentheses below, is one expression: it can end neither.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM public.product s WHERE false) s$sql$ USING params;
@@ -935,7 +937,7 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
-            -- Mostly every key is there to see, and one look says so.
+            -- Mostly the caller can see all of the rows: one check for all of them.
             RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
@@ -963,8 +965,8 @@ BEGIN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
-        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists. So read as many more as the
-        -- share that passed asks for.
+        -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
+        -- says how many more to read.
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
         near := foh.products_near(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,
@@ -999,7 +1001,7 @@ AS $function$
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM foh.products_item LIMIT 1000 + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM foh.products_stream LIMIT 1000 + 1) y) <= 1000 THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
                  EXISTS (SELECT FROM foh.products_stream r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM foh.products_stream u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated

@@ -16,7 +16,7 @@ from foh_pg.errors import InputError
 
 Rows = npt.NDArray[np.int64]
 
-# How many of the nearest a recall is about, and queries at once to look for them.
+# How many of the nearest rows a recall counts, and how many queries are answered at a time.
 NEAREST = 10
 BLOCK_QUERIES = 64
 

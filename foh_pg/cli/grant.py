@@ -45,7 +45,7 @@ def grant(
         for name in chosen:
             call = calls.invoke("grant", {"name": name, **roles, "revoke": revoke})
             rows += connection.execute(call.statement, call.parameters).fetchall()
-    # Membership belongs to no index: it is told once, however many are named.
+    # Membership belongs to no index: it is printed once, however many indexes are named.
     rows = [row for number, row in enumerate(rows) if row not in rows[:number]]
     if json:
         print_json(rows)

@@ -22,7 +22,7 @@ def say(message: str) -> None:
 
 def fail(error: BaseException) -> None:
     """One line about an error that the user can act on."""
-    # What our own SQL raises begins with foh, for those who read it in psql.
+    # Messages of our own SQL begin with "foh: ", for people who read them in psql.
     say(f"foh-pg: {one_line(error).removeprefix('foh: ')}")
 
 

@@ -91,7 +91,7 @@ def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
     connection = connect(dsn, autocommit=True, application_name="foh-pg watch", **parameters)
     try:
         require_schema(connection)
-        # Nobody waits for a watcher that is idle between two looks.
+        # A watcher that is idle between two looks at the streams ends at once.
         connection.execute(PATIENCE)
     except BaseException:
         connection.close()
@@ -102,7 +102,7 @@ def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
 def heed_signals(watcher: Watcher) -> None:
     def handle(number: int, _frame: FrameType | None) -> None:
         if watcher.stopping.is_set():
-            # Asked twice: at once. Nothing is lost, as with kill -9.
+            # Asked twice, the watcher ends at once. Nothing is lost, as with kill -9.
             raise SystemExit(128 + number)
         watcher.stop()
 

@@ -85,25 +85,25 @@ class Field(ABC):
 
     @abstractmethod
     def equals(self, value: Any) -> sa.ColumnElement[bool]:
-        """Whether it has this value."""
+        """Whether the entry has this value."""
 
     @abstractmethod
     def compares(
         self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
     ) -> sa.ColumnElement[bool]:
-        """Whether it stands so to this value."""
+        """Whether the operator holds between the entry and this value."""
 
     @abstractmethod
     def contains(self, value: Any) -> sa.ColumnElement[bool]:
-        """Whether it has this among its values."""
+        """Whether this is one of the values of the entry."""
 
     @abstractmethod
     def exists(self) -> sa.ColumnElement[bool]:
-        """Whether it is there."""
+        """Whether there is such an entry."""
 
     @abstractmethod
     def text(self) -> sa.ColumnElement[str]:
-        """What it is as text."""
+        """The entry as text."""
 
 
 class _Json(Field):

@@ -324,7 +324,7 @@ class FOH(FOHParameters):
         before = self.forget
         super().set_parameters(**changed)
         if self.started and self.forget != before:
-            # Priorities have the stages so far in them: rows to come must begin one step from the last ones.
+            # Priorities include the stages so far: those of new rows must begin one step after the last ones.
             shift = max(0, self.stages_ - 1) * float(np.log(self.forget) - np.log(before))
             self.reservoir_ = self.reservoir_.shifted(shift)
         return self

@@ -183,7 +183,7 @@ class _SQLAlchemy:
 
 
 def _is_autocommit(connection: sa.Connection) -> bool:
-    # SQLAlchemy asks the server for the level, and the server knows of no such level.
+    # SQLAlchemy would ask the server for the isolation level, and AUTOCOMMIT is none of the server's.
     return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
 
 
@@ -243,7 +243,7 @@ def _present_revision(session: _Session) -> str:
 
 def _code_is_outdated(session: _Session) -> bool:
     [readable] = session.column(READABLE)
-    # Who may not read the table could not renew the functions either.
+    # A role that may not read the table could not renew the functions either.
     return bool(readable) and session.column("SELECT digest FROM foh.code") != [script.code_digest()]
 
 

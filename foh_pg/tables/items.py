@@ -28,7 +28,8 @@ FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(h
                 pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 """
-# One list per row: the lists say it all. With several, one of them is the home and the rest are the others.
+# Where each row is in one list, items follow from the lists. With several lists per row, one of them is the
+# home and the rest are the others.
 FROM_LISTS = """
 INSERT INTO {item} (key, home)
 SELECT pg_catalog.unnest(l.ids), l.center FROM {list} l WHERE l.center >= %(first)s

@@ -16,10 +16,10 @@ import numpy.typing as npt
 SIGNATURE_BITS = 64
 SIGNATURE_BYTES = SIGNATURE_BITS // 8
 
-# What a stage keeps of the sums of those before it: their projections were those of older hash functions.
+# The share of earlier sums that a stage keeps: their projections were made by older hash functions.
 DECAY = 0.9
 
-# Of the mean square of the projections.
+# As a share of the mean square of the projections.
 RIDGE = 1e-3
 
 Floats = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ class LabelBits:
         if self.squares.shape != new.squares.shape:
             return new
         old = _extended(old_inputs)
-        # Where few rows are at hand, the projections are taken to have stayed.
+        # With few rows at hand, the projections are taken as unchanged.
         shrink = np.diag(np.full(len(self.squares), np.trace(old.T @ old) / len(old) + 1e-9))
         change = np.linalg.solve(old.T @ old + shrink, old.T @ (_extended(inputs) - old))
         step = np.eye(len(change)) + change

@@ -16,10 +16,10 @@ from foh_pg.tables.session import Session
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-# Far below what a dump can carry in one field, and little enough to hold twice.
+# Far below what a dump can carry in one field, and small enough to be in memory twice.
 CHUNK_BYTES = 16 << 20
 
-# Under this version stands what is only ever the present one.
+# The version of arrays of which only the present ones are kept.
 PRESENT = 0
 
 DELETE = "DELETE FROM foh.model_state WHERE index = {id} AND version = %(version)s AND name = %(name)s"

@@ -22,8 +22,9 @@ from foh_pg.schema.migrations import refuse_foreign
 
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
-# For one transaction only: behind a proxy a setting of the session would become somebody else's. Policies
-# show an updater its rows of foh; the functions through which it reads the source fail where one hides rows.
+# For one transaction only: behind a proxy, somebody else may get the session with its settings. row_security
+# is on, since policies show an updater its rows of foh. The functions through which an updater reads the
+# source switch it off for themselves, and so fail where a policy hides rows.
 SETTINGS = """
 SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'on' ELSE '0' END, true)
 FROM pg_catalog.pg_settings
@@ -36,7 +37,7 @@ PATIENCE = """
 SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'
 """
 
-# Before there is a lock, and without schema foh, only the process is asked for.
+# Before there is a lock, perhaps without schema foh, only the number of the process is checked.
 PID = "SELECT pg_catalog.pg_backend_pid()"
 HOLDS = "SELECT pg_catalog.pg_backend_pid(), foh._holder(%(index)s) = pg_catalog.pg_backend_pid()"
 

@@ -27,7 +27,7 @@ KEYS_AT_ONCE = 10_000
 # the updater's rights. The functions of the index run with the owner's.
 BY_KEY = "SELECT {columns} FROM {{rows}}(keys => %(keys)s::{{key_type}}[])"
 SAMPLED = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint)"
-# Rows that never train (see Keys.shares), and of those a part.
+# A part of the rows that never train (see Keys.shares).
 HELD_OUT = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint, held_out => %(held_out)s::bigint)"
 PAGE = "SELECT {columns} FROM {{rows}}(after => %(after)s::{{key_type}}, wanted => %(rows)s::int)"
 
@@ -60,7 +60,7 @@ def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
         parts += [rows for rows, _ in _read(session, index, BY_KEY, {"keys": listed})]
     rows = join_rows(index, parts)
-    # Whatever the plan of the query: the same rows make the same run.
+    # In one order, whatever the plan of the query: the same rows then make the same run.
     order = np.argsort(rows.keys, kind="stable")
     return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
 

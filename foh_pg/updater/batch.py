@@ -21,9 +21,9 @@ SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
 WHERE t.op IN ('t', 'r') AND NOT t.fresh
 """
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
-# The last column: whether the row is to be read for this entry. A later entry of the key says all that one of
-# labels does. Were the row placed already for this one, and the later is the first of its key in the stream,
-# searches would find it in the lists and in the stream.
+# The last column says whether the row is read for this entry. An entry of labels (op l) is left to a later
+# entry of the same key, which covers the labels too. If the row were placed for the first of the two, and the
+# later one is marked as the first of its key, searches would find the row twice: in a list and in the stream.
 ENTRIES = """
 SELECT e.seq, e.key, (e.op <> 'l' OR NOT EXISTS (
     SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint

@@ -19,7 +19,9 @@ PENDING = 50_000
 
 @dataclass(frozen=True)
 class Handover:
-    """Attributes
+    """What a run saves for the next one.
+
+    Attributes
     ----------
     rows_seen : int
         Rows of the stream so far: what the sample of centers is a sample of.

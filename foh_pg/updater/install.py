@@ -26,15 +26,15 @@ from foh_pg.tables.session import Session
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000
 
-# The fence. Whoever comes second finds another version and has done nothing.
+# The fence: an updater that comes second finds another version here, fails, and has changed nothing.
 FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
-# A search passes over what was consumed or replaced until it is vacuumed. None of them grows with the source.
+# Searches step over deleted and replaced rows until these are vacuumed. No table here grows with the source.
 VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "projection"))
-# Lists grow with the source: only where much of them was replaced since autovacuum was there. A small table
-# would grow tenfold before autovacuum comes.
+# Lists grow with the source, so they are vacuumed only where much of them was replaced since the last vacuum.
+# A small table could grow tenfold before autovacuum comes.
 REPLACED = """
 SELECT n.name
 FROM (VALUES ('list', %(list)s::regclass), ('sample', %(sample)s::regclass)) AS n (name, id)

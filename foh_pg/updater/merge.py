@@ -41,16 +41,16 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Merging:
-    """What is to be merged, and under what.
+    """A batch that is to be merged, and all that is needed for it.
 
     Attributes
     ----------
     session, run, batch
     centers : Centers
-        As they are.
+        As they are before the batch.
     model : Model
     learned : bool
-        Its hash functions are new.
+        Whether the hash functions of the model are new.
     budget : int, optional
         At most this many rows may be encoded again.
     """

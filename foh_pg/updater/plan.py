@@ -42,7 +42,7 @@ class Look:
     sample: Rows
 
     def to_learn(self) -> Rows:
-        """As many rows of the sample as a build learns from; keys are hashed, so any of them will do."""
+        """As many rows of the sample as a build learns from, at equal distances."""
         if len(self.sample) <= SAMPLE_ROWS:
             return self.sample
         chosen = np.linspace(0, len(self.sample) - 1, SAMPLE_ROWS).astype(np.int64)
@@ -50,7 +50,7 @@ class Look:
 
 
 def look(session: Session, index: IndexRow) -> Look:
-    """Inside the caller's snapshot."""
+    """Read, inside the caller's snapshot, what a filling is planned from."""
     found = [part[0] for part in session.copy_out(SEQS, [INT8])]
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     rows = count_rows(session)

@@ -1,4 +1,4 @@
-"""From rows to hash functions: the learner of an index, its stages, and the look before a model is served."""
+"""From rows to hash functions: the learner of an index, its stages, the comparison before it is served."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from foh_pg.tables.model import Model, label_lists, typical_distance
 from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.source import Rows
 
-# With fewer held-out rows than this a comparison says nothing.
+# With fewer held-out rows than this a comparison would be left to chance.
 LEAST_HELD_OUT = 40
 
 # Options that a learner may be given while it learns.
 ALTERABLE = ("label_weight", "memory", "forget", "similarity", "max_labels")
 
-# A longer label is a text, not a name: it does not fit the index of foh.label, and one would stop every run.
+# A longer label does not fit into the index on foh.label, and would stop every run. It is a text, not a name.
 LONGEST_LABEL = 500
 
 
@@ -66,7 +66,7 @@ def held_out(index: IndexRow, rows: Rows) -> npt.NDArray[np.bool_]:
 
 
 def learn(index: IndexRow, learner: Learner, rows: Rows) -> None:
-    """One stage. Rows without labels are the learner's to skip."""
+    """One stage. The learner itself skips rows without labels."""
     labels = None
     if index.labels is not None:
         labels = [[name for name in row if len(name) <= LONGEST_LABEL] for row in label_lists(rows.labels)]

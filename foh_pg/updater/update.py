@@ -35,7 +35,7 @@ BATCH_SIZE = 2000
 FORGOTTEN = 10_000
 
 RESYNC = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh)"
-# What a run takes on is what it finds when it begins: rows that keep coming would keep it for ever.
+# A run takes on the entries that it finds when it begins: rows that keep coming would keep it busy for ever.
 LAST = "SELECT max(t.seq) FROM {stream} t"
 WAITING = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)"
 # How long the oldest entry has waited; null where there is none.
@@ -43,8 +43,8 @@ LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
     SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
 """
-# An index of up to so many rows is placed anew when it should have so many times as many centers: as it does
-# with four times as many rows.
+# An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it
+# has. That is so when the table has become four times as large.
 YOUNG_ROWS = 50_000
 OUTGROWN = 2.5
 
@@ -166,7 +166,7 @@ class Work:
 
     @property
     def learns(self) -> bool:
-        """Without labels there is a mean to find, once, and nothing more."""
+        """Whether anything can be learned: without labels only the mean, and that once."""
         return self.index.labels is not None or self.first
 
     # -- one batch -----------------------------------------------------------------------------------------
@@ -182,8 +182,10 @@ class Work:
             self._merge(batch)
 
     def _starts(self, batch: Batch) -> bool:
-        """Whether there are now enough rows for the first model: all are then placed anew, by centers and
-        geometry of their own. What served until then was made before there was any row.
+        """Whether there are now enough rows for the first model.
+
+        All rows are then placed anew, with centers and thresholds made for them. Those that served until
+        then were made before there was any row.
         """
         if not self.first or batch.truncated:
             return False
@@ -330,7 +332,7 @@ class Work:
         return with_ranking(self.run, self.index, candidate, sample, rows)
 
     def _center(self, batch: Batch) -> Stage:
-        """Without anything learned: put the first, random hyperplanes through the mean of the rows, once."""
+        """Where nothing is learned: move the random hyperplanes to the mean of the rows, once."""
         index, seen = self.index, self.handover.rows_seen + len(batch.rows)
         if not self.first or len(batch.rows) < 2 or seen < int(index.options["learn_rows"]):
             return Stage(self.model, False, False, None, {})

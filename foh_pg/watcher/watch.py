@@ -30,7 +30,7 @@ FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
 WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
 """
 
-# The watcher is not well after so many seconds without a look at the streams, a run of its own apart.
+# A watcher that has not looked at the streams for so many seconds is not healthy, unless a run is under way.
 SILENCE = 60.0
 
 
@@ -223,7 +223,7 @@ class Watcher:
                 raise
             wait = trouble.backoff.fail()
             trouble.message, trouble.until = line(error), time.monotonic() + wait
-            # What nobody foresaw is a fault of ours: the other indexes go on, and the log has where it was.
+            # An error that nobody foresaw is ours: the other indexes go on, and the log has the traceback.
             ours = None if isinstance(error, (FohError, psycopg.Error)) else error
             log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
             return False

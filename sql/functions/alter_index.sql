@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'
 AS $function$
@@ -14,7 +14,7 @@ BEGIN
     PERFORM foh._lock(old.id);
     PERFORM foh._check_source(old);
     PERFORM foh._check_ownership(old.source);
-    -- A column of another type or name is foh.refresh's to judge.
+    -- A column that has another type or name now is a matter for foh.refresh.
     IF EXISTS (SELECT FROM foh._columns(old) c WHERE NOT c.usable) THEN
         PERFORM foh._refuse_changed(name);
     END IF;

@@ -5,14 +5,14 @@ CREATE OR REPLACE FUNCTION foh.check(name text, part int DEFAULT 0, parts int DE
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 AS $function$
 DECLARE
     i foh.index := foh._index(name);
 BEGIN
     IF part IS NULL OR parts IS NULL OR parts < 1 OR part NOT BETWEEN 0 AND parts - 1 THEN
-        RAISE EXCEPTION 'foh: part % of % is none: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
+        RAISE EXCEPTION 'foh: there is no part % of %: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._check_tables(i) p;

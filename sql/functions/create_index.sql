@@ -20,14 +20,14 @@ CREATE OR REPLACE FUNCTION foh.create_index(
 ) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'
 AS $function$
 <<body>>
 DECLARE
     i foh.index;
-    -- A snapshot older than the lock cannot tell whether the table is empty.
+    -- A transaction whose snapshot is older than the lock cannot tell whether the table is empty.
     empty boolean := current_setting('transaction_isolation') = 'read committed';
 BEGIN
     PERFORM foh._check_name(name);
@@ -46,7 +46,7 @@ BEGIN
     i.bits := bits;
     i.distance := distance;
     i.learner := learner;
-    -- Arguments of their own are options like the others, for what is asked for most.
+    -- The options that are used most have arguments of their own.
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
     PERFORM foh._check_arguments(i);
@@ -60,7 +60,7 @@ BEGIN
     i := foh._create_objects(i);
     PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
-    -- The triggers hold the table's lock: what a new snapshot does not see now will pass through them.
+    -- The triggers hold the lock on the table: every row that a new snapshot does not see now will pass through them.
     IF body.empty THEN
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM foh.%I(wanted => 1))', i.name || '_rows') INTO empty;
     END IF;

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION foh.drop_index(name text, if_exists boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'
 AS $function$

@@ -1,12 +1,13 @@
--- Lets roles search, write, update or own, or takes it back. name null: all indexes there are now that the caller sees. To be
--- called by the owner of the table, a member of foh's owner, or a superuser; owner by who can lend that role to foh's owner.
--- One row per role and index: what the role may do now, what that exposes, and what it lacks outside of foh.
+-- Lets roles search, write, update or own an index, or takes the right back. name null means: all present indexes that the caller
+-- can see. May be called by the owner of the table, by a member of foh's owner, or by a superuser; the right to own by a role
+-- that can lend the other role to foh's owner. Returns a row per role and index: what the role may do now, what that exposes,
+-- and what the role lacks outside of foh.
 CREATE OR REPLACE FUNCTION foh.grant(name text DEFAULT NULL, reader name DEFAULT NULL, writer name DEFAULT NULL,
                                      updater name DEFAULT NULL, owner name DEFAULT NULL, revoke boolean DEFAULT false)
 RETURNS TABLE (role name, kind text, index text, may text, exposes text, missing text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 AS $function$
 #variable_conflict use_column

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION foh.index_size(name text) RETURNS TABLE (part text, bytes bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 AS $function$
     SELECT s.suffix, pg_total_relation_size(c.oid)

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'
 AS $function$
@@ -35,7 +35,8 @@ BEGIN
     PERFORM foh._check_columns(old, new);
     PERFORM foh._check_ownership(new.source);
     PERFORM foh._check_ownership(new.labels_from);
-    -- The table changed hands: the functions of its former owner go, and triggers hold on to two of them.
+    -- The table has a new owner. The functions of the former owner will be dropped, and the triggers, which depend on two of
+    -- these, are made again below.
     IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
         PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
         PERFORM foh._remove_triggers(old, t.oid) FROM pg_class t WHERE t.oid IN (old.source, old.labels_from);

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION foh.repair(name text) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Policies show each role its rows of foh; switched off in a session, they would be errors.
+-- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 AS $function$
 DECLARE

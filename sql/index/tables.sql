@@ -1,5 +1,5 @@
--- One row per bit: 1 where weights . x - bias + (what the labels add) >= 0. Where all tables are made again, what was
--- learned is not lost.
+-- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0. Where the tables
+-- of an index are made again this one stays, and with it what was learned.
 CREATE TABLE IF NOT EXISTS {projection} (
     bit     int PRIMARY KEY,
     weights {vector}.vector({dimensions}) NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS {projection} (
 );
 -- How geometry bits are made of a row: one row, made anew only together with all lists.
 CREATE TABLE {quantizer} (
-    -- A publication of all tables asks for a key.
+    -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     threshold {vector}.vector({threshold_dimensions}) NOT NULL,
     -- Where several dimensions share a bit, the sign that each is taken with.
@@ -92,7 +92,7 @@ CREATE TABLE {stream} (
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
--- No columns besides: an index that held all of an entry could be scanned from end to end in place of a lookup by key.
+-- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX {stream_center_idx} ON {stream} (center);
 -- Whether a key has a newer entry than the one in hand.
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);

@@ -1,5 +1,5 @@
--- Finds or makes the owner of schema foh and the schema, and is the owner until leave.sql or the end of the
--- transaction. A NOLOGIN role owns all of it, so that our SECURITY DEFINER functions can do nothing but our work.
+-- Finds or makes schema foh and its owner, and acts as that owner until leave.sql or the end of the transaction. The owner is a
+-- role that cannot log in and has no other rights, so that our SECURITY DEFINER functions can do nothing but our work.
 DO $foh$
 DECLARE
     set_option constant text := CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 160000
@@ -13,13 +13,13 @@ DECLARE
     ours boolean;
     vector_schema name;
 BEGIN
-    -- Functions call each other whatever the order of their files.
+    -- A function may call one whose file comes later.
     PERFORM set_config('foh.caller_check_function_bodies', current_setting('check_function_bodies'), true);
     PERFORM set_config('check_function_bodies', 'off', true);
     PERFORM set_config('foh.caller_role', current_setting('role'), true);
 
     SELECT n.oid, pg_get_userbyid(n.nspowner) INTO present, present_owner FROM pg_namespace n WHERE nspname = 'foh';
-    -- Said by trust.sql: a schema that came since is not taken for ours.
+    -- As trust.sql found it: a schema that was made since then is not taken for ours.
     ours := current_setting('foh.installed') = 'yes';
     IF present IS NOT NULL AND NOT ours AND EXISTS (
         SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = present

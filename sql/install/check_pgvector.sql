@@ -1,4 +1,4 @@
--- What is installed next is made of pgvector's types.
+-- The tables and functions that are installed next use pgvector's types.
 DO $foh$
 DECLARE
     found text := (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'vector');

@@ -1,10 +1,11 @@
--- First the indexes, with all that foh.drop_index removes from the application's tables; then our views and
--- functions in one statement each, so that they may depend on each other and on nothing outside lets them go silently.
+-- Drops the indexes first, with all that foh.drop_index removes from the application's tables. Then drops our views and our
+-- functions, in one statement each: they may depend on each other, and an object of somebody else that depends on one of
+-- them stops the removal.
 DO $foh$
 DECLARE
     victim text;
 BEGIN
-    -- Triggers are dropped with the rights of who asks for it, as in any call of foh.drop_index.
+    -- Triggers are dropped with the rights of the caller, as in any call of foh.drop_index.
     PERFORM set_config('role', current_setting('foh.caller_role'), true);
     FOR victim IN SELECT name FROM foh.index ORDER BY name LOOP
         PERFORM foh.drop_index(victim);

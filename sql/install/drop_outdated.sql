@@ -1,6 +1,7 @@
--- Drops the functions that all indexes share and that an earlier version made: CREATE OR REPLACE makes a new version of the row
--- in pg_proc, and what is still at its old place was not made again. Who may execute one may execute its namesake.
--- Never what depends on one: its author must say what becomes of it.
+-- Drops the shared functions that an earlier version made and the present one does not have. CREATE OR REPLACE writes a new row
+-- version in pg_proc, so a function that is still at its old ctid was not made again. Roles that may execute a dropped
+-- function may execute its successor of the same name. An object that depends on such a function is never dropped: the
+-- DROP fails, and the author of the object decides.
 DO $foh$
 DECLARE
     before constant tid[] := current_setting('foh.functions_before')::tid[];

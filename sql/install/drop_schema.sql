@@ -1,4 +1,4 @@
--- RESTRICT: what somebody else put into the schema stops the removal.
+-- Without CASCADE: an object that somebody else put into the schema stops the removal.
 DO $foh$
 BEGIN
     -- Some versions of Alembic drop their table themselves when they reach the base, some do not.

@@ -1,2 +1,2 @@
--- Functions are open to PUBLIC unless told otherwise. Run last, in the transaction that made them.
+-- PostgreSQL lets PUBLIC execute every new function. This runs last, in the transaction that made the functions.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA foh FROM PUBLIC;

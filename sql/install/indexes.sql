@@ -11,7 +11,7 @@ BEGIN
             EXECUTE format('INSERT INTO foh.%I (op, version, center) VALUES (''r'', 0, 0)', i.name || '_stream');
         END IF;
     END LOOP;
-    -- With the rights of who migrates: a superuser may act for every owner.
+    -- With the rights of the role that migrates: a superuser may act for every owner.
     PERFORM set_config('role', current_setting('foh.caller_role'), true);
     FOR i IN SELECT x.* FROM foh.index x JOIN pg_class c ON c.oid = x.source ORDER BY x.id LOOP
         PERFORM foh._make_functions(i);

@@ -1,4 +1,4 @@
--- PostgreSQL cannot leave a schema out of a publication of all tables.
+-- A publication FOR ALL TABLES cannot leave a schema out, so it publishes our tables too.
 DO $foh$
 DECLARE
     found text := (SELECT string_agg(quote_ident(p.pubname), ', ' ORDER BY p.pubname) FROM pg_publication p WHERE p.puballtables);

@@ -16,7 +16,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    -- A role taken with SET ROLE does not help: a function can take it off again.
+    -- SET ROLE to a plain role does not protect a superuser: a function can reset the role.
     IF NOT schema.rolsuper AND schema.rolname <> 'foh_owner'
        AND EXISTS (SELECT FROM pg_roles r WHERE r.rolname IN (session_user, current_user) AND r.rolsuper) THEN
         RAISE EXCEPTION 'schema foh of database % belongs to role %, and what it holds would run with the rights of a superuser',
@@ -34,7 +34,7 @@ BEGIN
                      AND (a.attname <> 'version_num' OR a.atttypid <> 'varchar'::regtype OR a.atthasdef)) THEN 'foh.alembic_version has other columns'
         ELSE ''
     END INTO problem FROM pg_class c WHERE c.relnamespace = schema.oid AND c.relname = 'alembic_version';
-    -- A schema without that table is judged when we are to install there; nothing in it is read.
+    -- A schema without that table is judged later, when something is to be installed there; nothing in it is read.
     IF NOT FOUND THEN
         RETURN;
     END IF;

@@ -19,7 +19,7 @@ from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
 from foh_pg.updater.weighing import QUERIES, Trial, weigh
 
-# Share of the rows that the ranking is chosen by; they never train, and no query is among them.
+# The share of rows on which the ranking is chosen. They never train, and no query is among them.
 HELD_OUT = 0.1
 
 

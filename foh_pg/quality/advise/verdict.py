@@ -18,7 +18,7 @@ from foh_pg.quality.advise.measuring import (
 )
 from foh_pg.quality.advise.sampling import Sample
 
-# What decides: a difference must be worth it, and so large that the draw of the queries hardly makes it.
+# A difference counts where it is large enough to matter, and too large to come from the draw of the queries.
 FEW_LABELLED = 0.10
 NEARLY_ALL_LABELLED = 0.95
 WORTHWHILE = 0.02

@@ -4,11 +4,11 @@ CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, call
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Policies show the owner of the table its rows of foh; on the table they do not bind it (see foh._check_tables).
+-- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
+-- foh._check_tables).
 SET row_security = on
 SET jit = off
--- Everything is compared with everything by hash. With the statistics of a table that was empty a moment ago, the planner would
--- rather compare row by row.
+-- Hash joins only: with the statistics of a table that was empty a moment ago, the planner would compare row by row.
 SET enable_nestloop = off
 AS $body$
 #variable_conflict use_column
@@ -16,7 +16,7 @@ BEGIN
 PERFORM foh._guard({name}, caller);
 RETURN QUERY
 WITH marker AS (
-    -- exact: the lists are not asked before the first build, nor while the source has to be read again.
+    -- exact: searches do not read the lists, before the first build and while the source has to be read again.
     SELECT coalesce(max(t.seq) FILTER (WHERE t.op = 't'), 0) AS truncated,
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
@@ -104,8 +104,8 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- A sample decides what is encoded again, so one list may be past the bound; all together may not. A bit in a thousand
--- is left to rounding.
+-- Only a sample decides which lists are encoded again, so a single list may be past the bound, but not all lists together. One
+-- bit in a thousand is allowed for rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * {bits}), 2))
 FROM flips f HAVING sum(f.bits) > sum((2 * f.bound + 0.002) * f.n * {bits}) + 2 * {bits}
 UNION ALL

@@ -4,7 +4,8 @@
 CREATE OR REPLACE FUNCTION {repair}(caller text DEFAULT foh._identity()) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Policies show the owner of the table its rows of foh; on the table they do not bind it (see foh._check_tables).
+-- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
+-- foh._check_tables).
 SET row_security = on
 SET jit = off
 AS $body$

@@ -1,13 +1,13 @@
--- Rows of the source for an updater, which may not read it itself: those of some keys; or, in the order of the key, a page
--- after a key, a sample, or a part of the rows that never train. x is null where the embedding cannot be used; only
--- a page has such rows. The first and the second 32 bits of a digest of the key are independent: one says what is held out,
--- the other what is sampled.
+-- Rows of the source for an updater, which may not read the source itself: the rows of some keys; or, in the order of the key, a
+-- page after a key, a sample, or a part of the rows that never train. x is null where the embedding cannot be used; only a
+-- page has such rows. The first 32 bits of a digest of the key decide what is held out and the second 32 bits what is
+-- sampled, so that one does not depend on the other.
 CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296, caller text DEFAULT foh._identity())
 RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Rows that a policy hides are an error: an updater would drop them from the index.
+-- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
 SET row_security = off
 SET plan_cache_mode = force_custom_plan
 SET work_mem = '64MB'

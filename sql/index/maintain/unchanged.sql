@@ -1,5 +1,5 @@
--- How many rows of the source have an embedding; null where the source no longer looks as the index recorded it. Without
--- counting: 0 in place of the number.
+-- The number of rows of the source that have an embedding, or 0 where counted is false; null where the source no longer looks
+-- as the index recorded it.
 CREATE OR REPLACE FUNCTION {unchanged}(counted boolean DEFAULT false, caller text DEFAULT foh._identity()) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

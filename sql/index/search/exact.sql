@@ -1,9 +1,9 @@
--- The answer where the lists have no full one: the source itself, ordered by the exact distance (by the Hamming distance
+-- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance (by the Hamming distance
 -- where only bits are given).
 CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
--- A scan is what is meant here; the search that calls this has ruled it out for its lookups.
+-- A scan is wanted here; the search that calls this function has switched scans off for its lookups.
 SET enable_seqscan = on
 SET enable_bitmapscan = on
 SET enable_hashjoin = on

@@ -19,8 +19,9 @@ BEGIN
     bits := {encode}(query);
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
-        -- Like a search, let no ALTER of the source in before the transaction ends: one that holds all other locks of a search
-        -- hears of none. Only a function of the table's owner may read the source.
+        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends. A
+        -- later search of the same transaction holds all its locks already then, and PostgreSQL would not tell it of an
+        -- ALTER. Only a function of the table's owner may read the source.
         PERFORM FROM {hamming}(ARRAY[]::{key_type}[], substring(bits FROM 1 FOR {geometry_bits}));
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;

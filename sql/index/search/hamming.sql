@@ -1,4 +1,4 @@
--- The Hamming distances of rows of the source from the geometry bits of a query, their own bits made on the way.
+-- The Hamming distances between the geometry bits of a query and those of rows of the source, which are computed here.
 CREATE OR REPLACE FUNCTION {hamming}(keys {key_type}[], geometry bit) RETURNS TABLE (key {key_type}, distance int)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

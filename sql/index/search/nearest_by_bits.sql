@@ -1,4 +1,4 @@
--- The same for a query of which only bits are known, which tell less: more areas are looked at.
+-- The same as nearest, for a query of which only the bits are known. Bits tell less than a vector, so more areas are read.
 CREATE OR REPLACE FUNCTION {nearest_by_bits}(geometry bit, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$

@@ -1,4 +1,4 @@
--- The rows nearest to the query in both senses, with the caller's rights on the source. filter is a condition over the columns
+-- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
 -- params ->> 'name'. Bits may be given in place of the query (see search_code). labels, from 0 to 1, says how much the labels
 -- count: 0 asks for the nearest vectors and nothing else, 1 for the rows likeliest to share a label.
@@ -25,7 +25,7 @@ DECLARE
     distances int[];
     scores pg_catalog.float8[];
 BEGIN
-    -- pgvector may have moved since this was written, and nothing below would be found.
+    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
         PERFORM foh._refuse_changed({name});
     END IF;
@@ -41,7 +41,7 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF filter IS NOT NULL THEN
-        -- What is whole between brackets here and between parentheses below is one expression: nothing can break out.
+        -- A filter that is complete between brackets here, and between parentheses below, is one expression: it can end neither.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
@@ -61,7 +61,7 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
-            -- Mostly every key is there to see, and one look says so.
+            -- Mostly the caller can see all of the rows: one check for all of them.
             RETURN QUERY SELECT e.key, e.distance, {bit_score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
@@ -89,8 +89,8 @@ BEGIN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
-        -- Rows are missing: deleted, hidden by a policy or the filter, or in other lists. So read as many more as the
-        -- share that passed asks for.
+        -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
+        -- says how many more to read.
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
         near := {near}(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,

@@ -21,7 +21,8 @@ DECLARE
     touched {key_type}[];
 BEGIN
     IF intact IS NULL THEN
-        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+        -- makes the next update read the whole source.
         IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         END IF;
@@ -30,7 +31,7 @@ BEGIN
         INSERT INTO {stream} (op, version, center) VALUES ('t', 0, 0);
         RETURN NULL;
     ELSIF NOT intact THEN
-        -- The source no longer looks as the index knew it: queue the keys, warn, never fail the write.
+        -- The source no longer looks as recorded: queue the keys and warn. The write never fails for this.
         RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, {name}
             USING HINT = 'Run SELECT foh.refresh(' || quote_literal({name}) || ').';
         key_column := foh._key_column({id});

@@ -14,7 +14,8 @@ DECLARE
     intact boolean := {intact}(TG_RELID);
 BEGIN
     IF intact IS NULL THEN
-        -- The index is gone; or it came after this transaction took its snapshot, and must read what is written here.
+        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+        -- makes the next update read the whole source.
         IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         END IF;

@@ -8,9 +8,9 @@ DECLARE
     found int;
 BEGIN
     IF declared IS NULL AND given IS NULL THEN
-        -- What its owner attached to the table must not run with the rights of another role.
+        -- Reading the table runs what its owner attached to it, which must not happen with the rights of another role.
         IF current_user <> foh._source_owner(i) THEN
-            RAISE EXCEPTION 'foh: column % of % does not say how many dimensions it has, and only its owner, %, may look', quote_ident(i.embedding),
+            RAISE EXCEPTION 'foh: column % of % does not say how many dimensions it has, and only the owner of the table, %, may look into it', quote_ident(i.embedding),
                 i.source_name, quote_ident(foh._source_owner(i)) USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass the argument dimensions.';
         END IF;
         EXECUTE format(CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN 'SELECT %3$s.vector_dims(%1$I) FROM %2$s WHERE %1$I IS NOT NULL LIMIT 1'

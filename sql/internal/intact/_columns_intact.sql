@@ -1,10 +1,11 @@
--- The condition, over row i of foh.index, that every column the index reads is where it was, of its type, and readable.
--- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ: the cache, which
--- is up to date, is then asked as well for names, and whether the table was rewritten, as a change of type does.
+-- The condition, over row i of foh.index, that every column the index reads is where it was, has its type, and is readable.
+-- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ. There the system cache,
+-- which is up to date, is also asked for names, and whether the table was rewritten, as a change of type does.
 -- A transaction that truncates a table which another has altered since its snapshot sees two rows of it in pg_class.
--- pgvector's type goes by the name that it has now: after ALTER EXTENSION ... SET SCHEMA, or in a schema that was closed to the
--- role, what the trigger calls in the schema of before would fail the write. Every trigger call pays for this, so it
--- counts its lookups. An index with arrays for embeddings has no such column, and looks for the extension.
+-- pgvector's type is compared by its present name. After ALTER EXTENSION ... SET SCHEMA, or where the schema was closed to the
+-- role, the functions that the trigger calls would not be found, and the write would fail. Every call of a trigger pays for
+-- this condition, so it has few lookups. Where embeddings are arrays no column has pgvector's type, and the condition asks
+-- for the extension.
 CREATE OR REPLACE FUNCTION foh._columns_intact(i foh.index) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,10 +1,11 @@
--- Whether the source of an index is known to be as it was recorded: asked once, when a statement of a search is planned,
--- and so for nothing by every search after it. IMMUTABLE means that much only: PostgreSQL plans the statement anew after
--- every ALTER of the table, whose oid must stand there as a constant, not in a variable.
--- source: as the function of the search was made for; another one in a restored database.
--- False says nothing: then every search looks for itself. The tables of the catalog are read as of the snapshot, so a
--- transaction that keeps its snapshot is no judge; the cache, which is up to date, is asked as well for names, and whether the
--- table was rewritten, as a change of type does.
+-- Whether the source of an index is known to look as recorded. The answer is computed once, when a statement of a search is
+-- planned, and costs the searches after that nothing. The function is IMMUTABLE for this reason alone. It is safe because
+-- PostgreSQL plans the statement anew after every ALTER of the table, as long as the oid of the table stands in the statement
+-- as a constant and not in a variable.
+-- source: the table that the function of the search was made for; in a restored database the table has another oid.
+-- True means that the source looks as recorded. False means that this is not known, and each search has to check by itself. The
+-- catalog is read as of the snapshot, so a transaction that keeps one snapshot always gets false. Names, and whether the
+-- table was rewritten (as a change of type does), are also asked of the system cache, which is up to date.
 CREATE OR REPLACE FUNCTION foh._intact_in_plan(index int, source regclass) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

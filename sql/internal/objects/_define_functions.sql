@@ -1,12 +1,12 @@
--- Makes or replaces the functions of an index from the templates, and gives each to whom it belongs. With the rights of who
--- calls it: a superuser, or foh's owner.
+-- Makes or replaces the functions of an index from the templates, and gives each to the role that it belongs to. Runs with the
+-- rights of the caller: a superuser, or foh's owner.
 CREATE OR REPLACE FUNCTION foh._define_functions(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET check_function_bodies = off
 AS $function$
 DECLARE
-    -- CREATE OR REPLACE makes a new version of the row in pg_proc: what is still at its old place was not made again.
+    -- CREATE OR REPLACE writes a new row version in pg_proc: a function that is still at its old ctid was not made again.
     before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p
                           WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name)));
     names jsonb := foh._names(i);

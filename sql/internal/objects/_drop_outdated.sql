@@ -1,6 +1,7 @@
--- Drops the functions of an index that were made anew with other arguments, which CREATE OR REPLACE leaves beside the new
--- ones: a call that fits both is refused. before: the versions in pg_proc of all of them, from before. Who may execute one
--- may execute what stands in its place. Never what depends on one: its author must say what becomes of it.
+-- Drops the functions of an index that were made anew with other arguments: CREATE OR REPLACE leaves the old one beside the new
+-- one, and a call that fits both is refused. before: where each function stood in pg_proc (ctid) before they were made anew.
+-- Roles that may execute a dropped function may execute its successor. An object that depends on such a function is never
+-- dropped: its author must decide.
 CREATE OR REPLACE FUNCTION foh._drop_outdated(i foh.index, before tid[]) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Makes each function of an index belong to whom it should, open to nobody else. To own a function in a schema a role must be
--- allowed to create there: for the moment of the change, which no other session sees.
+-- Makes each function of an index belong to the right role, and takes it from PUBLIC. A role can own a function only in a schema
+-- where it may create objects: it gets that right for a moment, which no other session sees.
 CREATE OR REPLACE FUNCTION foh._give(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Makes the functions of an index: with the rights of who asks where they suffice (a superuser's do), else with those of foh's owner.
+-- Makes the functions of an index: with the rights of the caller where they suffice (a superuser's do), else with those of foh's owner.
 CREATE OR REPLACE FUNCTION foh._make_functions(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

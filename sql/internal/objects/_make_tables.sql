@@ -1,4 +1,4 @@
--- Makes the tables of an index, and what has to be in them before there is any row. Hash functions that are there stay.
+-- Makes the tables of an index, and the first model in them. Hash functions that exist already stay.
 CREATE OR REPLACE FUNCTION foh._make_tables(i foh.index) RETURNS foh.index
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- Records how the tables of an index look now; its functions must be made again. Rows of another embedding column must be
--- read again: the stream says so.
--- What it is told is checked again: anybody who owns the table may call it.
+-- Records how the tables of an index look now; the caller must make its functions again afterwards. Where another column holds
+-- the embeddings all rows must be read again, which an entry in the stream says. Any owner of the table may call this
+-- function, so it checks its arguments again.
 CREATE OR REPLACE FUNCTION foh._replace_index(wanted foh.index) RETURNS foh.index
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Functions of an index that belong to a role which nobody here may act for (a former owner of the table) are dropped, as the
--- owner of the schema may, and made again. All but those of triggers, which hold on to them.
+-- Drops the functions of an index that belong to a role which nobody here may act for, a former owner of the table; the owner of
+-- the schema may do that. They are made again afterwards. Functions of triggers stay, since the triggers depend on them.
 CREATE OR REPLACE FUNCTION foh._take_back(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Arguments of foh.create_index that no table is needed to judge.
+-- Checks the arguments of foh.create_index that can be judged without the table.
 CREATE OR REPLACE FUNCTION foh._check_arguments(i foh.index) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp

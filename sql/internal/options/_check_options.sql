@@ -35,7 +35,7 @@ BEGIN
             RAISE EXCEPTION 'foh: option % is %, it must be %', quote_literal(o.key), o.value, problem
                 USING ERRCODE = 'invalid_parameter_value';
         END IF;
-        -- 3.0 is a whole number too, and 3 is how all that reads it wants it written.
+        -- 3.0 is a whole number too; it is stored as 3, since its readers expect an integer.
         IF o.whole AND o.type = 'number' THEN
             given := jsonb_set(given, ARRAY[o.key], to_jsonb(trunc(o.value::numeric)));
         END IF;

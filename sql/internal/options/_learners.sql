@@ -1,4 +1,4 @@
--- The learners that an index can be driven by.
+-- The learners that an index can use.
 CREATE OR REPLACE FUNCTION foh._learners() RETURNS text[]
 LANGUAGE sql IMMUTABLE
 AS $function$

@@ -1,4 +1,4 @@
--- The role that the functions of an index read its table as: their owner.
+-- The role with whose rights the functions of an index read its table: the owner of these functions.
 CREATE OR REPLACE FUNCTION foh._acting_role(index text) RETURNS name
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Says who asks, for the function of foh's owner that is called next: see foh.claim.
+-- Records who asks, for the next function that runs as foh's owner: see foh.claim.
 CREATE OR REPLACE FUNCTION foh._claim(source oid) RETURNS void
 LANGUAGE sql
 SET search_path = pg_catalog, pg_temp

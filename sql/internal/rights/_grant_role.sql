@@ -1,4 +1,4 @@
--- Grants with the rights of who asks where they suffice (a superuser's do), else with those of foh's owner.
+-- Grants with the rights of the caller where they suffice (a superuser's do), else with those of foh's owner.
 CREATE OR REPLACE FUNCTION foh._grant_role(i foh.index, role name, kind text, revoke boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- What a role of that kind (owner or updater) needs of all that indexes share. The rows it sees there are those of its own
--- indexes: see policies.sql.
+-- indexes: see migrations/sql/0003_policies.sql.
 CREATE OR REPLACE FUNCTION foh._grant_shared(role name, kind text) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- Called first by every function that reads the table of an index: an error unless it runs as its owner and in no other way.
--- The owner of the table owns that function, and could ALTER it to run as whoever calls it, a superuser perhaps, with what the
--- owner attached to the table.
+-- Called first by every function that reads the table of an index: raises an error unless the function runs as the owner of the
+-- table and was not altered. The owner of the table owns that function and could ALTER it to run with the rights of its caller,
+-- perhaps a superuser, who would then run what the owner attached to the table.
 CREATE OR REPLACE FUNCTION foh._guard(index text, identity text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Whether who runs this can act for foh's owner and for that role: a superuser; or a role that installed foh and has tables of
--- its own, which foh's owner, being in its hands, cannot act for in turn.
+-- Whether the present role can act for foh's owner and for that role: a superuser can; and so can a role that installed foh and
+-- has tables of its own. foh's owner cannot act for such a role, which is a member of foh's owner.
 CREATE OR REPLACE FUNCTION foh._has_both_rights(role name) RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Who the session is. A function may be given settings by its owner, role among them, and would then see another answer
--- inside than who called it: so callers of what reads a table pass theirs (a default argument does).
+-- The role of the session. The owner of a function can attach settings to it, role among them, so a function may see another
+-- role than its caller has. Callers of a function that reads a table therefore pass their own, through a default argument.
 CREATE OR REPLACE FUNCTION foh._identity() RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- The functions of an index that a role of that kind calls: all that its owner has, those through which an updater reads the
--- table, and those of the table's owner that foh's owner calls.
+-- The functions of an index that a role of that kind may call. owner: all; updater: those through which it reads the table;
+-- ours: those of the table's owner that foh's owner calls; otherwise those of a reader.
 CREATE OR REPLACE FUNCTION foh._index_functions(i foh.index, kind text) RETURNS regprocedure[]
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- An error where the arguments of a search cannot be meant; each names the value and the cure.
+-- Raises an error where an argument of a search makes no sense; the error names the value and the cure.
 CREATE OR REPLACE FUNCTION foh._refuse_search(name text, expected int, dimensions int, k int, probes int, shortlist int, labels float8) RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- The server process of the updater at work on an index; null where there is none. What foh.updating says holds for as long as
--- that process, of that role, has the advisory lock of that random key. Another process cannot pretend: it may take
--- the same key, but it is another process; or have the same number later, but not in a session of the same role.
+-- The server process of the updater that works on an index; null where there is none. The row of foh.updating holds for as long
+-- as that process, in a session of that role, has the advisory lock with that random key. Nobody can pretend: another process
+-- may take the same key, but has another number; a later process may get the same number, but not in a session of that role.
 CREATE OR REPLACE FUNCTION foh._holder(index int) RETURNS int
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- One at a time may build, update, roll back, refresh or drop an index. A courtesy: the fence is foh.index.version.
--- Who does it in one transaction holds the row of foh.updating; an updater, which needs many, is written down there.
+-- Only one at a time may build, update, roll back, refresh or drop an index. This lock is a courtesy; the fence, which keeps two
+-- updaters apart for certain, is foh.index.version. Work of one transaction locks the row of foh.updating; an updater, which
+-- needs many transactions, writes its process into that row.
 CREATE OR REPLACE FUNCTION foh._lock(index int) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
