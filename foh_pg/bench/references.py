@@ -96,7 +96,7 @@ def filter_by_label(asked: Floats, split: Split) -> relevance.Blocks:
 
 
 def nearest_of_label(asked: Floats, split: Split) -> relevance.Blocks:
-    """Rank the stored rows that have the query's likeliest label by their distance, then all others by theirs."""
+    """Rank stored rows with the query's likeliest label by their distance, then all others by theirs."""
     X, hot = split.data.X, split.data.sets.take(split.base).multi_hot(len(split.data.label_names), bool)
     likeliest = asked.argmax(axis=1)
     for start, distances in relevance.by_vectors(X[split.queries], X[split.base]):

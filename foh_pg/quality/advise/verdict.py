@@ -174,9 +174,9 @@ def _nearest_of_label(sample: Sample, figures: Sequence[Figure], best: Figure, k
     if found.recall is None or best.recall is None or found.recall < best.recall + WORTHWHILE:
         return ""
     return (
-        f" To classify the query, and to search among the rows of that label with HNSW and an iterative scan, "
-        f"would reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an "
-        "index of full vectors."
+        " To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "
+        f"reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an index "
+        "of full vectors."
     )
 
 
