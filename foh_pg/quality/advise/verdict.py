@@ -175,8 +175,8 @@ def _nearest_of_label(sample: Sample, figures: Sequence[Figure], best: Figure, k
         return ""
     return (
         " To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "
-        f"reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an index "
-        "of full vectors."
+        f"reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an "
+        "index of full vectors."
     )
 
 
