@@ -541,7 +541,7 @@ BEGIN
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.source, a.attnum)).object_names[3] = a.attname::text
-                                     AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.source) = coalesce(pg_relation_filenode(i.source), 0)))
+                                     AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.source) = coalesce(pg_relation_filenode(i.source), 0)))
     INTO ours, intact
     FROM foh.index i WHERE i.id = 1;
     IF FOUND AND ours IS NOT TRUE THEN
@@ -609,7 +609,7 @@ BEGIN
     
 -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
+    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
@@ -695,8 +695,8 @@ SELECT e.key, e.distance::int AS distance, e.marks
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 2 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS twos,
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 4 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS fours,
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 8 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS eights,
-                         coalesce(sum(b.chance * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
-                  FROM (SELECT b.mask, b.votes, b.chance, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -0.25::float8))::int AS steps
+                         coalesce(sum((1 - exp(-0.25::float8 * b.steps)) * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
+                  FROM (SELECT b.mask, b.votes, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -0.25::float8))::int AS steps
                         FROM (SELECT b.mask, b.votes, share_linear * coalesce(least(1, greatest(0, b.linear)), 0) + (1 - share_linear) * b.votes AS chance
                               FROM (SELECT b.mask, b.bias - (b.weights OPERATOR(extensions.<#>) projections) * per_length AS linear,
                                            (get_bit(v.ones, b.bit) + 2 * get_bit(v.twos, b.bit) + 4 * get_bit(v.fours, b.bit)) / v.voices AS votes
@@ -1001,7 +1001,7 @@ AS $function$
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM foh.products_item LIMIT 1000 + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM foh.products_stream LIMIT 1000 + 1) y) <= 1000 THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
                  EXISTS (SELECT FROM foh.products_stream r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM foh.products_stream u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated

@@ -93,3 +93,13 @@ def filter_by_label(asked: Floats, split: Split) -> relevance.Blocks:
     surprise = -np.log1p(-np.clip(asked, 1e-6, 1 - 1e-6))
     hot = split.data.sets.take(split.base).multi_hot(len(split.data.label_names), np.float32)
     return relevance.by_scores(surprise, hot)
+
+
+def nearest_of_label(asked: Floats, split: Split) -> relevance.Blocks:
+    """Rank stored rows with the query's likeliest label by their distance, then all others by theirs."""
+    X, hot = split.data.X, split.data.sets.take(split.base).multi_hot(len(split.data.label_names), bool)
+    likeliest = asked.argmax(axis=1)
+    for start, distances in relevance.by_vectors(X[split.queries], X[split.base]):
+        has = hot[:, likeliest[start : start + len(distances)]].T
+        # Cosine distances differ by two at the most.
+        yield start, np.where(has, distances, distances + 2)

@@ -59,9 +59,9 @@ def default_probes(centers: int) -> int:
     Examples
     --------
     >>> [default_probes(centers) for centers in (10, 960, 1533, 7878, 46_416)]
-    [4, 6, 7, 13, 23]
+    [6, 6, 7, 13, 23]
     """
-    return max(4, round(0.64 * math.pow(centers, 1 / 3)))
+    return max(6, round(0.64 * math.pow(centers, 1 / 3)))
 
 
 def target_areas(centers: int) -> int:

@@ -295,7 +295,8 @@ class Looked:
         counts = np.floor(np.log(np.maximum(1 - chances, 1e-6)) / -CHANCE_STEP)
         counts = np.minimum(counts, CHANCE_STEPS).astype(np.float32)
         shared = 1 - np.exp(-CHANCE_STEP * np.einsum("qrb,qb->qr", self.signatures, counts))
-        unknown = (chances * self.votes).sum(axis=1) / np.maximum(self.votes.sum(axis=1), 1e-9)
+        counted = 1 - np.exp(-CHANCE_STEP * counts)
+        unknown = (counted * self.votes).sum(axis=1) / np.maximum(self.votes.sum(axis=1), 1e-9)
         lean -= weight * np.where(self.labelled, shared, unknown[:, None])
         return lean
 

@@ -13,7 +13,7 @@ from foh_pg.bench import methods, relevance
 from foh_pg.bench.accuracy import train
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import Protocol, Split
-from foh_pg.bench.references import Classifier, filter_by_label
+from foh_pg.bench.references import Classifier, filter_by_label, nearest_of_label
 from foh_pg.bench.relevance import Relevance
 from foh_pg.quality.advise.indexing import Indexed
 from foh_pg.quality.advise.sampling import Sample
@@ -27,6 +27,7 @@ SOME_LABELLED = "as learned, some without labels"
 FULL_DIAL = 50
 
 # Shows how much exact cosine gains from more rows: a table is more than its sample.
+NEAREST_OF_LABEL = "classify, nearest of the label"
 QUARTER = "exact cosine, 1/4 of the rows"
 
 Progress = Callable[[str, int, int], None]
@@ -106,6 +107,8 @@ def _references(split: Split, sample: Sample) -> Iterator[Figure]:
     yield _figure("supervised projection", None, "scores of labels", projected, None)
     filtered = relevance.measure(filter_by_label(asked + classifier.shares, split), split)
     yield _figure("classify and filter", None, "likeliest label", filtered, None)
+    nearest = relevance.measure(nearest_of_label(asked + classifier.shares, split), split)
+    yield _figure(NEAREST_OF_LABEL, None, "distance", nearest, None)
 
 
 def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:

@@ -11,6 +11,7 @@ from psycopg import sql
 from foh_pg.quality.advise.measuring import (
     LABELS,
     LEARNED,
+    NEAREST_OF_LABEL,
     QUARTER,
     SOME_LABELLED,
     Figure,
@@ -129,6 +130,7 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
         "with no clear loss against the best."
         + _unlabelled(sample, figures, chosen, k)
         + _projection(figures, best[k], k)
+        + _nearest_of_label(sample, figures, best[k], k)
         + _rising(sample, figures, reached, k),
         chosen,
     )
@@ -161,6 +163,20 @@ def _projection(figures: Sequence[Figure], best: Figure, k: int) -> str:
         f" A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier "
         "to train, and to apply to every row and query, yourself."
         for f in found
+    )
+
+
+def _nearest_of_label(sample: Sample, figures: Sequence[Figure], best: Figure, k: int) -> str:
+    """Tell where a classifier and a filtered search find as much by label, and nearer rows."""
+    found = _only(figures, NEAREST_OF_LABEL)
+    if sample.share < NEARLY_ALL_LABELLED or Gain.of(found, best, k).loss:
+        return ""
+    if found.recall is None or best.recall is None or found.recall < best.recall + WORTHWHILE:
+        return ""
+    return (
+        " To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "
+        f"reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an "
+        "index of full vectors."
     )
 
 

@@ -21,8 +21,8 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 2 > 0), {mark_zeros}) AS twos,
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 4 > 0), {mark_zeros}) AS fours,
                          coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 8 > 0), {mark_zeros}) AS eights,
-                         coalesce(sum(b.chance * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
-                  FROM (SELECT b.mask, b.votes, b.chance, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -{chance_step}))::int AS steps
+                         coalesce(sum((1 - exp(-{chance_step} * b.steps)) * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
+                  FROM (SELECT b.mask, b.votes, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -{chance_step}))::int AS steps
                         FROM (SELECT b.mask, b.votes, share_linear * coalesce(least(1, greatest(0, b.linear)), 0) + (1 - share_linear) * b.votes AS chance
                               FROM (SELECT b.mask, b.bias - (b.weights OPERATOR({vector}.<#>) projections) * per_length AS linear,
                                            (get_bit(v.ones, b.bit) + 2 * get_bit(v.twos, b.bit) + 4 * get_bit(v.fours, b.bit)) / v.voices AS votes

@@ -1,6 +1,7 @@
 -- The condition, over row i of foh.index, that every column the index reads is where it was, has its type, and is readable.
 -- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ. There the system cache,
 -- which is up to date, is also asked for names, and whether the table was rewritten, as a change of type does.
+-- A transaction that truncates a table which another has altered since its snapshot sees two rows of it in pg_class.
 -- pgvector's type is compared by its present name. After ALTER EXTENSION ... SET SCHEMA, or where the schema was closed to the
 -- role, the functions that the trigger calls would not be found, and the write would fail. Every call of a trigger pays for
 -- this condition, so it has few lookups. Where embeddings are arrays no column has pgvector's type, and the condition asks
@@ -21,7 +22,7 @@ AS $function$
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text
-                                     AND (SELECT c.relfilenode FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
+                                     AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
                  string_agg(format('a.attname = %L AND %s%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name,

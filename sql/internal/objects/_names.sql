@@ -91,8 +91,10 @@ BEGIN
         -- What a search must be sure of: that the names in it still mean the table and the columns of the index, that no row lies
         -- in a table that inherits, and that keys are unique.
         'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) '
-                                'AND (pg_partition_root(i.source) IS NOT NULL OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source)) '
-                                'AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
+                                -- OFFSET 0: a lookup, not a hash of the whole catalog.
+                                || CASE (SELECT c.relkind FROM pg_class c WHERE c.oid = i.source) WHEN 'p' THEN ''
+                                        ELSE 'AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) ' END ||
+                                'AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
                                 'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
                                 'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
                                 i.source_name, i.key, i.key_type::text, i.embedding,

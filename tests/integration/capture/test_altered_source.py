@@ -214,6 +214,21 @@ class TestWritesGoOn:
         old.commit()
         assert codes(items) == {5: None}
 
+    @pytest.mark.parametrize("level", ["REPEATABLE_READ", "SERIALIZABLE"])
+    def test_truncate_under_an_old_snapshot(self, items: Connection, database: Database, level: str) -> None:
+        """The row of pg_class that the snapshot shows and the one that TRUNCATE made are both to be seen."""
+        write(items, 1)
+        old = database.connect(autocommit=False)
+        old.isolation_level = psycopg.IsolationLevel[level]
+        old.execute("SELECT 1")
+        items.execute("ALTER TABLE items SET (fillfactor = 90)")
+        old.execute("TRUNCATE items")
+        write(old, 2)
+        old.execute("UPDATE items SET id = 3")
+        old.commit()
+        assert set(newest(items)) == {2, 3}
+        assert problems(items) == []
+
 
 class TestWhatAnIndexCannotHave:
     """Changes after which a table could not be given an index: noticed, with the cause and the cure."""

@@ -20,6 +20,12 @@ EXACT = exact_distance(BASE, QUERY)
 VOTES = {"weight_code": 0, "weight_linear": 0, "weight_votes": 1}
 
 
+def counted(chance: float) -> float:
+    """What a search makes of a chance: -ln(1 - chance) in up to fifteen steps of a quarter."""
+    steps = 15 if chance == 1 else min(15, int(-np.log(1 - chance) / 0.25))
+    return float(1 - np.exp(-0.25 * steps))
+
+
 def learn(shop: Shop, *names: str) -> None:
     """Labels that the index knows: number n has bit n of the signatures."""
     for number, name in enumerate(names):
@@ -68,10 +74,11 @@ class TestDial:
 
     @pytest.mark.parametrize("dial", [None, 0.5, 0.25, 0.75])
     def test_between_them_by_what_their_chance_is(self, shop: Shop, dial: float | None) -> None:
-        """Six and three of the nine nearest rows vote, in eighths: 5 and 2. A half is what the weights say."""
+        """Four and three of the seven nearest rows vote. A half is what the weights say."""
         label = labels_of(shop)
         factor = {None: 1, 0.5: 1, 0.25: 1 / 3, 0.75: 3}[dial]
-        expected = [EXACT[key] - factor * {"a": 5 / 8, "b": 2 / 8}[str(label[key])] for key in range(200)]
+        chance = {"a": counted(4 / 7), "b": counted(3 / 7)}
+        expected = [EXACT[key] - factor * chance[str(label[key])] for key in range(200)]
         rows = shop.search(QUERY, 150, probes=100, shortlist=200, labels=dial)
         assert [row[2] for row in rows] == pytest.approx(np.sort(expected)[:150], abs=1e-5)
         assert all(row[2] == pytest.approx(expected[row[0]], abs=1e-5) for row in rows)
@@ -150,7 +157,7 @@ class TestRowsWithoutLabels:
         shop = labelled(new_shop, ["a"] * 9 + [None, "b"] * 95 + ["a"])
         label = labels_of(shop)
         for key, _, score in shop.search(QUERY, 150, probes=100, shortlist=200):
-            assert score == pytest.approx(EXACT[key] - (label[key] != "b"), abs=1e-5)
+            assert score == pytest.approx(EXACT[key] - counted(1) * (label[key] != "b"), abs=1e-5)
 
     def test_the_nearest_rows_have_none(self, new_shop) -> None:
         """Nobody votes: the order is that of the distances."""

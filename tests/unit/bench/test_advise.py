@@ -6,7 +6,7 @@ import numpy as np
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide
-from foh_pg.quality.advise.measuring import LEARNED, QUARTER
+from foh_pg.quality.advise.measuring import LEARNED, NEAREST_OF_LABEL, QUARTER
 
 TABLE = Table("public", "item", "id", "embedding", "vector", "label", "text")
 QUERIES = 300
@@ -23,13 +23,21 @@ def shares(mean: float, noise: float = 0.0) -> np.ndarray:
 
 
 def figures(
-    cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarray, fewer: float = 0.0
+    cosine: np.ndarray,
+    codes: dict[int, np.ndarray],
+    filtered: np.ndarray,
+    fewer: float = 0.0,
+    nearest: float = 0.0,
 ) -> list[Figure]:
     return [
         Figure(QUARTER, None, "distance", {10: shares(fewer)}, None),
         Figure("exact cosine", None, "distance", {10: cosine, 100: shares(0.2)}, None),
         Figure("classify and filter", None, "likeliest label", {10: filtered, 100: shares(0.2)}, None),
-        *(Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None) for bits, found in codes.items()),
+        Figure(NEAREST_OF_LABEL, None, "distance", {10: shares(nearest), 100: shares(0.2)}, None, 0.7),
+        *(
+            Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None, 0.4)
+            for bits, found in codes.items()
+        ),
     ]
 
 
@@ -44,6 +52,15 @@ def test_a_small_sample_of_a_large_table() -> None:
     assert (advice.choice, advice.bits) == ("foh", 32)
     assert "gains 0.050 from four times the rows, which makes about 0.350 on all 16000" in advice.reason
     assert "--sample" not in decide(sample(), known).reason
+
+
+def test_a_classifier_with_a_filtered_search_is_told_where_it_is_as_good_and_nearer() -> None:
+    known = figures(shares(0.25), {32: shares(0.3)}, shares(0.3), nearest=0.3)
+    told = decide(sample(), known)
+    assert told.choice == "foh"
+    assert "reach 0.300 (recall of the exact ten 0.700)" in told.reason
+    worse = figures(shares(0.25), {32: shares(0.3)}, shares(0.3), nearest=0.25)
+    assert "iterative scan" not in decide(sample(), worse).reason
 
 
 def test_the_same_gain_in_more_noise_is_no_clear_difference() -> None:
