@@ -475,7 +475,7 @@ BEGIN
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
-    ranked := coalesce(shortlist, NULL, m.shortlist, 16);
+    ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_linear) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
     centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
@@ -613,7 +613,9 @@ BEGIN
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
-           CASE WHEN vector IS NULL THEN 0 ELSE coalesce(shortlist, NULL, m.shortlist, 16) END, c.probes,
+           CASE WHEN vector IS NULL THEN 0
+                ELSE coalesce(shortlist, NULL, m.shortlist, CASE WHEN labels * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_linear) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END) END,
+           c.probes,
            labels * coalesce(NULL, m.weight_code), labels * coalesce(NULL, m.weight_linear),
            labels * coalesce(NULL, m.weight_votes),
            CASE WHEN bits IS NULL THEN extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,

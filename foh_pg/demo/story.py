@@ -115,7 +115,7 @@ def show_batches(
             str(run.to_version),
             f"{cosine.tags:.1%}",
             f"[bold]{foh.tags:.1%}[/]",
-            f"{run.rows_encoded} of {start}",
+            f"{run.rows_encoded if start else 0} of {start}",
             f"{sum(run.phases.values()):.1f}",
         )
     console.print(table)

@@ -54,14 +54,17 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
 
 
 def default_probes(centers: int) -> int:
-    """How many lists a search reads where nobody says: more of more centers, among which neighbors spread.
+    """How many lists a search reads where nobody says.
+
+    More of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
 
     Examples
     --------
-    >>> [default_probes(centers) for centers in (10, 960, 1533, 7878, 46_416)]
-    [6, 6, 7, 13, 23]
+    >>> [default_probes(centers) for centers in (0, 10, 100, 239, 960, 1533, 7878, 46_416)]
+    [1, 10, 20, 13, 6, 7, 13, 23]
     """
-    return max(6, round(0.64 * math.pow(centers, 1 / 3)))
+    most = max(centers, 1)
+    return min(most, round(max(0.64 * math.pow(most, 1 / 3), 200 / math.sqrt(most))))
 
 
 def target_areas(centers: int) -> int:

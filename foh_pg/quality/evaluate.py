@@ -18,7 +18,7 @@ from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.present import load_present
 from foh_pg.updater.scan import Best, exact_distances, scan
-from foh_pg.updater.weighing import SHORTLIST
+from foh_pg.updater.weighing import shortlist_of
 
 QUERIES = 500
 RANKS = (10, 100)
@@ -163,9 +163,7 @@ def _plain(index: IndexRow, keys: KeyArray) -> list[Any]:
 def _shortlist(index: IndexRow, model: Model) -> int:
     """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
     given = index.options["shortlist"]
-    if given is None:
-        given = model.ranking.shortlist
-    return SHORTLIST if given is None else int(given)
+    return shortlist_of(model.ranking) if given is None else int(given)
 
 
 def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:

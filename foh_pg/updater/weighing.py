@@ -36,6 +36,7 @@ LEAST_QUERIES = 40
 K = 10
 # As in sql/index/search/near.sql.
 SHORTLIST = 16
+SHORTLIST_NEAREST = 32
 LOOKED = 64
 VOTERS = 7
 CHANCE_STEP, CHANCE_STEPS = 0.25, 15
@@ -43,7 +44,7 @@ CHANCE_STEP, CHANCE_STEPS = 0.25, 15
 GRID = tuple(product((0.0, 0.5, 1.0), (0.0, 0.4, 0.8, 1.2), (0.0, 0.4, 0.8)))
 GEOMETRY_ALONE = Ranking(0.0, 0.0, 0.0)
 # What a search may read more of, in order of its price: times the default probes, and the shortlist.
-BUDGETS = ((1, SHORTLIST), (1, 50), (2, 50), (4, 100))
+BUDGETS = ((1, SHORTLIST_NEAREST), (1, 50), (2, 50), (4, 100))
 
 # How far below the exact distance, by label, an index may rank.
 ALLOWED = 0.01
@@ -89,7 +90,7 @@ def weigh(
         ranking = replace(ranking, probes=probes if times > 1 else None)
         which = "by geometry alone, " if ranking.by_geometry_alone else ""
         reads_more = f"to be as good as the exact distance, searches rank {which}with {probes} probes "
-        reads_more += f"and a shortlist of {ranking.shortlist or SHORTLIST}"
+        reads_more += f"and a shortlist of {shortlist_of(ranking)}"
         note = "; ".join(part for part in (note, reads_more) if part)
     metrics = {
         "asked": len(asking),
@@ -111,6 +112,11 @@ def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: in
     if weighed.note:
         run.note(weighed.note)
     return replace(model, ranking=replace(weighed.ranking, rows=rows))
+
+
+def shortlist_of(ranking: Ranking) -> int:
+    """How many rows a search reads; where labels do not count there is no second look, and it reads more."""
+    return ranking.shortlist or (SHORTLIST_NEAREST if ranking.by_geometry_alone else SHORTLIST)
 
 
 def outdated(ranking: Ranking, rows: int) -> bool:
@@ -235,7 +241,7 @@ class Trial:
 
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
         """Answer every query as sql/index/search/ would; recall is that of the exact ten."""
-        shortlist = max(k, ranking.shortlist or SHORTLIST)
+        shortlist = max(k, shortlist_of(ranking))
         found = self.looked(ranking.probes or self.probes, max(LOOKED, 2 * shortlist))
         lean = found.lean(ranking, self.linear)
         best = np.argsort(found.estimates + lean, axis=1, kind="stable")[:, :shortlist]

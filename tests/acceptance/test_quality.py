@@ -97,7 +97,7 @@ class TestEvaluate:
     def test_status_shows_the_trend(self, streamed: Connection, cli: CommandLine) -> None:
         cli("evaluate", "digits", "--queries=60")
         shown = cli("status", "digits").stdout
-        assert re.search(r"as the updater saw it: 0\.\d+ [▁▂▃▄▅▆▇█]+ 0\.\d+ \(versions 2 to 5\)", shown)
+        assert re.search(r"as the updater saw it: [01]\.\d+ [▁▂▃▄▅▆▇█]+ [01]\.\d+ \(versions 2 to 5\)", shown)
         assert re.search(r"by foh-pg evaluate: 0\.\d+ ▄ 0\.\d+ \(versions 5 to 5\)", shown)
         assert re.search(r"ranks by geometry.*; default probes|ranks by geometry.*; probes", shown)
         row = json.loads(cli("status", "digits", "--json").stdout)[0]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from foh_pg.embedded import EmbeddedServer
 from psycopg import IsolationLevel
 
 from foh_pg import updater
 from foh_pg.errors import BusyError
+from foh_pg.postgres.embedded import EmbeddedServer
 from tests.faults import storm
 from tests.faults.oracle import differences
 from tests.faults.storm import FORMS, SEARCHERS, UPDATERS, WRITERS, Form, Storm, Tally

@@ -26,7 +26,7 @@ BEGIN
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
-    ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, {shortlist_default});
+    ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
     centers := ARRAY(SELECT c.center FROM {nearest_centers}({explain_unit}{center_cast}, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES

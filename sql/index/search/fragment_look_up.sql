@@ -4,7 +4,9 @@
                OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
-           CASE WHEN vector IS NULL THEN 0 ELSE coalesce(shortlist, {shortlist_option}, m.shortlist, {shortlist_default}) END, c.probes,
+           CASE WHEN vector IS NULL THEN 0
+                ELSE coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN labels * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END) END,
+           c.probes,
            labels * coalesce({weight_code}, m.weight_code), labels * coalesce({weight_linear}, m.weight_linear),
            labels * coalesce({weight_votes}, m.weight_votes),
            CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END,

@@ -140,12 +140,16 @@ BEGIN
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
         'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
         'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
+        'weights', format('(coalesce(%s, m.weight_code) + coalesce(%s, m.weight_linear) + coalesce(%s, m.weight_votes))', coalesce(i.options ->> 'weight_code', 'NULL'),
+                          coalesce(i.options ->> 'weight_linear', 'NULL'), coalesce(i.options ->> 'weight_votes', 'NULL')),
         'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
         'weight_linear', coalesce(i.options ->> 'weight_linear', 'NULL'),
         'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
         'most_unplaced', 100,
         'probes_default', 7,
+        -- Where labels do not count there is no second look, and as many more rows can be read at the same cost.
         'shortlist_default', 16,
+        'shortlist_nearest', 32,
         'looked', 64,
         'explain_unit', format(unit, v, 'query'),
         -- Where geometry is off, the learned code stands in for it, which only a whole encoding gives.

@@ -8,9 +8,9 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     VALUES
     ('probes', 'null'::jsonb, true, true, 1::numeric, 1e6, NULL::text[], 'now',
-     'lists that a search reads; null: as chosen on held-out rows, else 7'),
+     'lists that a search reads; null: as chosen on held-out rows, else by the number of centers'),
     ('shortlist', 'null', true, true, 0, 1e5, NULL, 'now',
-     'rows ranked with the exact distance; 0: none, by bits alone; null: as chosen on held-out rows, else 16'),
+     'rows ranked with the exact distance; 0: none, by bits alone; null: as chosen on held-out rows, else 16, or 32 where labels do not count'),
     ('dial', '0.5', false, false, 0, 1, NULL, 'now',
      'how much labels count in a search that does not say: 0 nothing, 0.5 as learned, 1 more than distance'),
     ('weight_code', 'null', true, false, 0, 1e3, NULL, 'now',
