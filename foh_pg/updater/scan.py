@@ -85,12 +85,22 @@ def scan(
 def exact_distances(index: IndexRow, queries: Vectors, rows: Vectors) -> Values:
     """What pgvector's operator gives for the distance of the index."""
     left, right = queries.astype(np.float64), rows.astype(np.float64)
-    products: Any = left @ right.T
-    if index.distance == "ip":
-        return np.asarray(-products)
-    squares = (left**2).sum(axis=1)[:, None], (right**2).sum(axis=1)[None]
-    if index.distance == "l2":
-        return np.asarray(np.sqrt(np.maximum(squares[0] + squares[1] - 2 * products, 0)))
-    lengths = np.sqrt(squares[0] * squares[1])
-    # Nothing is near the origin: a search counts such rows as the farthest.
-    return np.where(lengths > 0, 1 - products / np.where(lengths > 0, lengths, 1), 2.0)
+    squares = np.einsum("nd,nd->n", left, left)[:, None], np.einsum("nd,nd->n", right, right)[None]
+    if index.distance == "cosine":
+        # A row at the origin stays one of zeros, and is orthogonal to all.
+        left /= np.sqrt(np.where(squares[0] > 0, squares[0], 1))
+        right /= np.sqrt(np.where(squares[1] > 0, squares[1], 1)).T
+    # One matrix of all pairs, changed in place: it is the largest thing here.
+    distances: Any = left @ right.T
+    np.negative(distances, out=distances)
+    if index.distance == "cosine":
+        distances += 1
+        # Nothing is near the origin: a search counts such rows as the farthest.
+        distances[squares[0][:, 0] == 0] = 2.0
+        distances[:, squares[1][0] == 0] = 2.0
+    elif index.distance == "l2":
+        distances *= 2
+        distances += squares[0]
+        distances += squares[1]
+        np.sqrt(np.maximum(distances, 0, out=distances), out=distances)
+    return np.asarray(distances)
