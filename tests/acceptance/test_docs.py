@@ -84,9 +84,9 @@ def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection)
     shop.execute("SELECT foh.create_index('t', 't', 'embedding')")
     names = shop.execute("SELECT foh._names(i) FROM foh.index i").fetchone()[0]
     rows = (ROOT / "docs" / "options.md").read_text()
-    for option in ("probes", "shortlist"):
-        [shown] = re.findall(rf"^\| `{option}` .*else (\d+) \|$", rows, flags=re.MULTILINE)
-        assert int(shown) == names[f"{option}_default"]
+    pattern = r"^\| `shortlist` .*else (\d+), or (\d+) where labels do not count \|$"
+    [(shown, nearest)] = re.findall(pattern, rows, flags=re.MULTILINE)
+    assert (int(shown), int(nearest)) == (names["shortlist_default"], names["shortlist_nearest"])
     [looked] = re.findall(r"twice as many and at least (\d+)\.", (ROOT / "docs" / "search.md").read_text())
     assert int(looked) == names["looked"]
 

@@ -340,7 +340,12 @@ def alter(connection: Connection, index: str, rng: Random) -> None:
 def compare(connection: Connection, form: Form, tally: Tally) -> None:
     """The oracle and foh.check, in the snapshot of the caller; neither should find anything."""
     found = differences(connection, form.name, form.index)
-    reported = connection.execute("SELECT * FROM foh.check(%s)", [form.index]).fetchall()
+    reported = [
+        row
+        for row in connection.execute("SELECT * FROM foh.check(%s)", [form.index]).fetchall()
+        # How stale codes are is estimated from samples, and is no matter of rows.
+        if row[1] != "codes are staler than max_stale"
+    ]
     tally.snapshots += 1
     tally.differences += [f"{form.name}: {difference}" for difference in found]
     if reported:
