@@ -8,12 +8,11 @@ import psycopg
 
 QUERIES = {
     "index": "SELECT version, status, next_center FROM foh.index",
-    "model": "SELECT version, trained, learned, mean::text, scale, placed, first_center, weight_code, weight_linear,"
-    " weight_votes, probes, shortlist FROM foh.model ORDER BY version",
+    "model": "SELECT version, trained, learned, mean::text, scale, placed, first_center, weight_code, weight_votes,"
+    " probes, shortlist FROM foh.model ORDER BY version",
     "label": "SELECT label, name, projection::text FROM foh.label ORDER BY label",
     "projection": "SELECT bit, weights::text, bias, mask FROM foh.digits_projection ORDER BY bit",
     "quantizer": "SELECT threshold::text, signs::text FROM foh.digits_quantizer",
-    "label_bit": "SELECT bit, mask, weights::text, bias FROM foh.digits_label_bit ORDER BY bit",
     "area": "SELECT area, embedding::text, geometry FROM foh.digits_area ORDER BY 1",
     "center": "SELECT center, area, embedding::text, geometry, length, version, stale FROM foh.digits_center"
     " ORDER BY 1",

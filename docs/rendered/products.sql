@@ -19,15 +19,8 @@ CREATE TABLE foh.products_quantizer (
     threshold extensions.vector(129) NOT NULL,
     -- Where several dimensions share a bit, the sign that each is taken with.
     signs     extensions.vector(3) NOT NULL
-);
--- Labels share 64 bits of the marks. A row per bit: a linear model, over the projections of a query, of the chance that
--- a row like the query has one of the labels of that bit.
-CREATE TABLE foh.products_label_bit (
-    bit     int PRIMARY KEY,
-    mask    bit(80) NOT NULL,
-    weights extensions.vector(16) NOT NULL,
-    bias    float8 NOT NULL
-);
+    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+) WITH (toast_tuple_target = 8160);
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE foh.products_area (
     area      int PRIMARY KEY,
@@ -48,7 +41,6 @@ CREATE TABLE foh.products_center (
 CREATE INDEX products_center_area_idx ON foh.products_center (area) INCLUDE (center, embedding);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
-ALTER TABLE foh.products_label_bit ALTER COLUMN mask SET STORAGE PLAIN, ALTER COLUMN weights SET STORAGE PLAIN;
 ALTER TABLE foh.products_area ALTER COLUMN geometry SET STORAGE PLAIN;
 ALTER TABLE foh.products_center ALTER COLUMN geometry SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL.
@@ -80,7 +72,7 @@ CREATE TABLE foh.products_item (
     key    bigint PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-) WITH (fillfactor = 90);
+);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
@@ -117,12 +109,12 @@ DECLARE
 BEGIN
     PERFORM foh._guard('products', caller);
     IF step = 'lists' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, false) s,
-                                   foh.products_near(query, NULL, greatest(64, 2 * greatest(k, s.ranked)), NULL, 0, 0, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) s,
+                                   foh.products_near(query, NULL, greatest(64, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
@@ -143,7 +135,7 @@ DECLARE
     near record;
 BEGIN
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims($1), 1, $2, NULL, NULL);
-    near := foh.products_near($1, NULL, 10000000, $2, 0, 0, false);
+    near := foh.products_near($1, NULL, 10000000, $2, 0, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed('products');
     ELSIF near.fallback IS NOT NULL THEN
@@ -475,7 +467,7 @@ BEGIN
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
-    ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_linear) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
+    ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
     centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
@@ -489,8 +481,8 @@ BEGIN
                                   AND (t.center = ANY (centers) OR t.center < m.first_center))),
             ('stream rows', (SELECT count(*)::text FROM foh.products_stream)),
             ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
-                              ELSE format('code %s, linear model %s, votes %s', dial * coalesce(NULL, m.weight_code),
-                                          dial * coalesce(NULL, m.weight_linear), dial * coalesce(NULL, m.weight_votes)) END),
+                              ELSE format('code %s, votes %s', dial * coalesce(NULL, m.weight_code),
+                                          dial * coalesce(NULL, m.weight_votes)) END),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);
 END
@@ -571,7 +563,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer, INOUT probes integer, shortlist integer, labels double precision, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
+CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer, INOUT probes integer, shortlist integer, labels double precision, times bigint, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE SECURITY DEFINER
@@ -594,17 +586,11 @@ DECLARE
     centers int[];
     query_geometry bit(129);
     query_marks bit(80);
-    projections extensions.vector;
     weight_code float8;
-    weight_linear float8;
     weight_votes float8;
-    weight_labels float8;
-    share_linear float8;
     wanted int;
     -- How many the second look is on, and keys to read for these: some may have been replaced.
     looked bigint;
-    -- The linear model of the labels is one of rows at distance one from the mean.
-    per_length float8;
 BEGIN
     
 -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
@@ -614,26 +600,24 @@ BEGIN
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
            CASE WHEN vector IS NULL THEN 0
-                ELSE coalesce(shortlist, NULL, m.shortlist, CASE WHEN labels * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_linear) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END) END,
+                ELSE coalesce(shortlist, NULL, m.shortlist, CASE WHEN labels * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END) END,
            c.probes,
-           labels * coalesce(NULL, m.weight_code), labels * coalesce(NULL, m.weight_linear),
-           labels * coalesce(NULL, m.weight_votes),
+           c.weight_code, labels * coalesce(NULL, m.weight_votes),
            CASE WHEN bits IS NULL THEN extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
            B'0000000000000000000000000000000000000000000000000000000000000000' || CASE WHEN bits IS NULL THEN coalesce(p.code, B'0000000000000000') ELSE substring(bits FROM 130) END,
-           p.z::extensions.vector,
-           -- The linear model of the labels is one of rows at distance one from the mean.
-           CASE WHEN labels > 0 THEN 1 / nullif(extensions.l2_distance(vector, m.mean), 0) END,
            CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.unit, c.probes) n)
                 ELSE ARRAY(SELECT n.center FROM foh.products_centers_by_bits(substring(bits FROM 1 FOR 129), c.probes) n) END
-    INTO scale, odd, replaced, ranked, probes, weight_code, weight_linear, weight_votes, query_geometry, query_marks, projections, per_length, centers
+    INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
-    CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes OFFSET 0) c
+    CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes,
+                               labels * coalesce(NULL, m.weight_code) AS weight_code OFFSET 0) c
     -- Every center is compared with the unit: it is made once.
     CROSS JOIN (SELECT q.u, q.u::extensions.halfvec AS unit FROM (SELECT extensions.l2_normalize(vector) AS u OFFSET 0) q OFFSET 0) q
     CROSS JOIN foh.products_quantizer g
-    CROSS JOIN LATERAL (SELECT bit_or(p.mask) FILTER (WHERE p.z >= 0) AS code, array_agg(p.z) AS z
-                        FROM (SELECT p.mask, -(p.weights OPERATOR(extensions.<#>) vector) - p.bias AS z
-                              FROM foh.products_projection p WHERE bits IS NULL AND labels > 0 ORDER BY p.bit OFFSET 0) p) p
+    -- ctid: the table from end to end, without its index; sequential scans are off for the sake of other tables.
+    CROSS JOIN LATERAL (SELECT bit_or(p.mask) AS code FROM foh.products_projection p
+                        WHERE bits IS NULL AND c.weight_code > 0 AND p.ctid >= '(0,0)'
+                          AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) p
     WHERE i.id = 1;
 
     IF odd THEN
@@ -644,7 +628,7 @@ BEGIN
         -- A build may have read the row of such an entry while the entry stayed, even one that was the first of its key.
         replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
-    wanted := least(greatest(k, ranked), 10000000);
+    wanted := least(CASE WHEN again THEN greatest(k, ranked) * times ELSE greatest(k * times, ranked) END, 10000000);
     -- Apart, since an expression with a query in it is run even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM foh.products_center) THEN
@@ -654,10 +638,8 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    weight_labels := weight_linear + weight_votes;
-    looked := CASE WHEN weight_code + weight_labels = 0 THEN wanted ELSE greatest(64, 2 * wanted::bigint) END;
-    IF weight_code + weight_labels > 0 THEN
-        share_linear := CASE WHEN weight_labels > 0 THEN weight_linear / weight_labels ELSE 0 END;
+    IF weight_code + weight_votes > 0 THEN
+        looked := greatest(64, 2 * wanted::bigint);
         
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED (
@@ -676,43 +658,37 @@ SELECT e.key, e.distance::int AS distance, e.marks
           WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
 ),
-              -- The nearest seven rows vote: how many of them have each bit, as a binary number of three digits. Their marks are
-              -- added digit by digit, three at a time: the sum is a # b # c, what is carried the majority of the three.
-              -- A voter without labels has no voice.
+              -- The nearest seven rows vote: how many of them have each bit of the signature, as a binary number of three digits.
+              -- Their signatures are added digit by digit, three at a time: the sum is a # b # c, what is carried the majority
+              -- of the three. A voter without labels has no voice.
               votes AS (
-                  SELECT v.voices, v.ones, v.c1 # v.c2 # v.c3 AS twos, (v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2)) AS fours
-                  FROM (SELECT v.voices, v.c1, v.c2, v.s1 # v.s2 # v.m7 AS ones, (v.s1 & v.s2) | (v.m7 & (v.s1 # v.s2)) AS c3
-                        FROM (SELECT v.voices, v.m1 # v.m2 # v.m3 AS s1, (v.m1 & v.m2) | (v.m3 & (v.m1 # v.m2)) AS c1,
-                                     v.m4 # v.m5 # v.m6 AS s2, (v.m4 & v.m5) | (v.m6 & (v.m4 # v.m5)) AS c2, v.m7
-                              FROM (SELECT greatest(v.voices, 1)::float8 AS voices, coalesce(v.m[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m1, coalesce(v.m[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m2,
-                                           coalesce(v.m[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m3, coalesce(v.m[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m4, coalesce(v.m[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m5,
-                                           coalesce(v.m[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m6, coalesce(v.m[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m7
-                                    FROM (SELECT array_agg(v.marks) AS m, count(*) FILTER (WHERE bit_count(v.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0) AS voices
-                                          FROM (SELECT f.marks FROM found f LIMIT 7) v) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0),
-              -- The chance that one bit at least is the query's is 1 minus the product of (1 - chance) over the bits of a row. So
-              -- each bit counts -ln(1 - chance), in steps and in binary, and what a row comes to are four counts of bits.
-              -- ctid: the table from end to end, without its index; sequential scans are off for the sake of other tables.
-              chances AS (
-                  SELECT coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 1 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS ones,
-                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 2 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS twos,
-                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 4 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS fours,
-                         coalesce(bit_or(b.mask) FILTER (WHERE b.steps & 8 > 0), B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS eights,
-                         coalesce(sum((1 - exp(-0.25::float8 * b.steps)) * b.votes) / nullif(sum(b.votes), 0), 0) AS unknown
-                  FROM (SELECT b.mask, b.votes, least(15, floor(ln(greatest(1 - b.chance, 1e-6)) / -0.25::float8))::int AS steps
-                        FROM (SELECT b.mask, b.votes, share_linear * coalesce(least(1, greatest(0, b.linear)), 0) + (1 - share_linear) * b.votes AS chance
-                              FROM (SELECT b.mask, b.bias - (b.weights OPERATOR(extensions.<#>) projections) * per_length AS linear,
-                                           (get_bit(v.ones, b.bit) + 2 * get_bit(v.twos, b.bit) + 4 * get_bit(v.fours, b.bit)) / v.voices AS votes
-                                    FROM votes v CROSS JOIN foh.products_label_bit b WHERE b.ctid >= '(0,0)' OFFSET 0) b OFFSET 0) b OFFSET 0) b)
+                  SELECT v.voices, v.ones, v.twos, v.fours,
+                         -- The mean share of voices over all labels of all voters: the sum of squares over the sum.
+                         (bit_count(v.ones) + 4 * bit_count(v.twos) + 16 * bit_count(v.fours)
+                          + 4 * bit_count(v.ones & v.twos) + 8 * bit_count(v.ones & v.fours) + 16 * bit_count(v.twos & v.fours))
+                         / greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1) / v.voices AS unknown
+                  FROM (SELECT v.voices, v.ones & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS ones, (v.c1 # v.c2 # v.c3) & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS twos,
+                               ((v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2))) & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS fours
+                        FROM (SELECT v.voices, v.c1, v.c2, v.s1 # v.s2 # v.m7 AS ones, (v.s1 & v.s2) | (v.m7 & (v.s1 # v.s2)) AS c3
+                              FROM (SELECT v.voices, v.m1 # v.m2 # v.m3 AS s1, (v.m1 & v.m2) | (v.m3 & (v.m1 # v.m2)) AS c1,
+                                           v.m4 # v.m5 # v.m6 AS s2, (v.m4 & v.m5) | (v.m6 & (v.m4 # v.m5)) AS c2, v.m7
+                                    FROM (SELECT greatest(v.voices, 1)::float8 AS voices, coalesce(v.m[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m1, coalesce(v.m[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m2,
+                                                 coalesce(v.m[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m3, coalesce(v.m[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m4, coalesce(v.m[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m5,
+                                                 coalesce(v.m[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m6, coalesce(v.m[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m7
+                                          FROM (SELECT array_agg(v.marks) AS m, count(*) FILTER (WHERE bit_count(v.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0) AS voices
+                                                FROM (SELECT f.marks FROM found f LIMIT 7) v) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0)
               SELECT e.key, e.distance, e.lean
               FROM (SELECT f.key, f.distance,
                            weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
-                           - weight_labels * CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN c.unknown
-                                                  ELSE 1 - exp(-0.25::float8 * (bit_count(f.marks & c.ones) + 2 * bit_count(f.marks & c.twos)
-                                                                                 + 4 * bit_count(f.marks & c.fours) + 8 * bit_count(f.marks & c.eights))) END AS lean
-                    FROM found f CROSS JOIN chances c OFFSET 0) e
+                           -- The voices for the labels of the row, of which there are all at the most.
+                           - weight_votes * CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN v.unknown
+                                                 ELSE least(1, (bit_count(f.marks & v.ones) + 2 * bit_count(f.marks & v.twos)
+                                                                + 4 * bit_count(f.marks & v.fours)) / v.voices) END AS lean
+                    FROM found f CROSS JOIN votes v OFFSET 0) e
               ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) r;
 
     ELSE
+        looked := wanted;
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM (
 SELECT e.key, e.distance::int AS distance, e.marks
@@ -898,6 +874,8 @@ AS $function$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
+    -- How many times the rows of an answer are looked at: where a filter is given, some of them will not pass it.
+    times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
     keys bigint[];
     distances int[];
@@ -914,7 +892,7 @@ BEGIN
     ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) 145 THEN
         PERFORM foh.products_check_code(code, NULL);
     END IF;
-    near := foh.products_near(query, code, k, probes, shortlist, dial, false);
+    near := foh.products_near(query, code, k, probes, shortlist, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -971,8 +949,8 @@ BEGIN
         -- says how many more to read.
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
-        near := foh.products_near(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,
-                       least(greatest(near.ranked, k)::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, dial, true);
+        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+        near := foh.products_near(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END

@@ -9,8 +9,8 @@ from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.pool import Metric
 from foh_pg.postgres.binary_copy import Bits, Column, HalfVector, Vector
 from foh_pg.tables.keys import Keys
-from foh_pg.tables.label_bits import SIGNATURE_BITS
 from foh_pg.tables.session import Session
+from foh_pg.tables.signature import SIGNATURE_BITS
 
 FIND = """
 SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,8 @@ from foh_pg.arrays.codes import CodeArray, pack
 from foh_pg.hashing import Geometry, Vectors
 from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.label_bits import SIGNATURE_BITS, SIGNATURE_BYTES, LabelBits
 from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.signature import SIGNATURE_BITS, SIGNATURE_BYTES
 
 __all__ = ["Model", "Vectors", "label_lists", "typical_distance"]
 
@@ -43,8 +43,6 @@ class Model:
         What a label adds; a row of zeros where it takes no part.
     geometry : Geometry, optional
         How geometry bits are made; None where the learned code stands in their place.
-    label_bits : LabelBits, optional
-        The linear model of labels, once something was learned.
     ranking : Ranking
     signed : bool
         The index has labels: marks begin with a signature of them.
@@ -61,7 +59,6 @@ class Model:
     labels: tuple[str, ...] = ()
     label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
     geometry: Geometry | None = None
-    label_bits: LabelBits | None = None
     ranking: Ranking = field(default_factory=Ranking)
     signed: bool = False
     length: float = 1.0
@@ -147,29 +144,6 @@ class Model:
         bits[np.repeat(np.arange(labels.rows), labels.lengths)[known], ids[known] % SIGNATURE_BITS] = True
         return pack(bits)
 
-    def inputs(self, rows: Vectors) -> Vectors:
-        """What the linear model of labels looks at: the projections over the distance from the mean."""
-        found = np.empty((len(rows), self.bits), dtype=np.float32)
-        for chunk in hashing.chunks(len(rows)):
-            away = hashing.lengths(rows[chunk], self.mean)[:, None]
-            scores = rows[chunk] @ self.weights.T - self.bias.astype(np.float32)
-            found[chunk] = np.divide(scores, away, out=np.zeros_like(scores), where=away > 0)
-        return found
-
-    def with_label_bits(self, rows: Vectors, labels: Ragged, before: Model | None = None) -> Model:
-        """The same hash functions, with a linear model of labels learned from rows that have some.
-
-        What the model `before` has learned of labels is kept.
-        """
-        known = None if before is None else before.label_bits
-        chosen = np.flatnonzero(labels.lengths > 0)
-        if not self.signed or len(chosen) == 0:
-            return replace(self, label_bits=known)
-        inputs, signatures = self.inputs(rows[chosen]), self.signatures(labels)[chosen]
-        if before is None or known is None:
-            return replace(self, label_bits=LabelBits.fit(inputs, signatures))
-        return replace(self, label_bits=known.refine(before.inputs(rows[chosen]), inputs, signatures))
-
     def _anchors(self, labels: Ragged) -> Any:
         """Which label each row has, as a sparse matrix of zeros and ones; None where labels add nothing."""
         if self.label_weight == 0 or not self.takes_part.any():
@@ -195,14 +169,9 @@ class Model:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything but the label weight and whether there are labels, which the index says."""
-        parts = {
-            f"{name}/{key}": array
-            for name, part in (("geometry", self.geometry), ("label_bits", self.label_bits))
-            if part is not None
-            for key, array in part.to_arrays().items()
-        }
+        geometry = {} if self.geometry is None else self.geometry.to_arrays()
         return {
-            **parts,
+            **{f"geometry/{name}": array for name, array in geometry.items()},
             "ranking": np.array(json.dumps(self.ranking.to_dict())),
             "weights": self.weights,
             "bias": self.bias,
@@ -216,10 +185,8 @@ class Model:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float, signed: bool) -> Model:
-        def below(name: str) -> dict[str, npt.NDArray[Any]]:
-            return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
-
-        geometry, label_bits = below("geometry/"), below("label_bits/")
+        prefix = "geometry/"
+        geometry = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
         ranking = json.loads(str(arrays["ranking"])) if "ranking" in arrays else {}
         return cls(
             weights=arrays["weights"],
@@ -231,7 +198,6 @@ class Model:
             labels=tuple(str(name) for name in arrays["labels"]),
             label_projection=arrays["label_projection"],
             geometry=Geometry.from_arrays(geometry) if geometry else None,
-            label_bits=LabelBits.from_arrays(label_bits) if label_bits else None,
             ranking=Ranking.from_dict(ranking),
             signed=signed,
             length=float(arrays.get("length", np.array(1.0))),

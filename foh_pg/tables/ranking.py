@@ -1,4 +1,4 @@
-"""How a search ranks what it finds: the weights of code, linear model and votes beside the geometry."""
+"""How a search ranks what it finds: the weights of code and votes beside the geometry."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ class Ranking:
 
     Attributes
     ----------
-    code, linear, votes : float
-        Weights of the learned code, of the linear model of labels, and of the votes of the nearest rows.
+    code, votes : float
+        Weights of the learned code, and of the votes of the nearest rows.
     probes, shortlist : int, optional
         Chosen on held-out rows; None leaves the options of the index.
     rows : int
         How many rows there were when the choice was made; 0 where none was made yet.
     """
 
-    code: float = 0.8
-    linear: float = 0.8
+    code: float = 1.2
     votes: float = 0.4
     probes: int | None = None
     shortlist: int | None = None
@@ -30,7 +29,7 @@ class Ranking:
 
     @property
     def by_geometry_alone(self) -> bool:
-        return self.code == self.linear == self.votes == 0
+        return self.code == self.votes == 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -45,13 +44,13 @@ def ranking_text(ranking: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> ranking = {"code": 0.5, "linear": 0.8, "votes": 0.4, "probes": None, "shortlist": 50}
+    >>> ranking = {"code": 0.5, "votes": 0.4, "probes": None, "shortlist": 50}
     >>> ranking_text(ranking | {"by_geometry_alone": False})
-    'geometry, code 0.5, linear model 0.8, votes 0.4; default probes, shortlist 50'
+    'geometry, code 0.5, votes 0.4; default probes, shortlist 50'
     >>> ranking_text(ranking | {"by_geometry_alone": True})
     'geometry alone; default probes, shortlist 50'
     """
-    weights = f"geometry, code {ranking['code']}, linear model {ranking['linear']}, votes {ranking['votes']}"
+    weights = f"geometry, code {ranking['code']}, votes {ranking['votes']}"
     budget = (
         f"default {name}" if ranking[name] is None else f"{name} {ranking[name]}"
         for name in ("probes", "shortlist")

@@ -113,7 +113,7 @@ def _train_and_fill(session: Session, run: Run, index: IndexRow, kind: str) -> N
         trained = train(index, seen.to_learn(), seen.rows, run)
     with run.phase("centers"):
         model = with_geometry(index, trained.model, seen.sample)
-    model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
+    model = with_ranking(run, index, model, seen.sample, seen.rows)
     run.metrics.update(trained.metrics)
     with run.phase("centers"):
         plan = make_plan(index, kind, model, trained.learner, seen, trained.metrics, trained.pending)
@@ -146,7 +146,7 @@ def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
     studied = sample.take(usable)
     _stages(index, learner, studied, run)
     learner.stand_for(round(rows * len(studied) / len(sample)))
-    model = training.served(index, learner, training.scale_of(index, sample, learner.mean_), studied)
+    model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
     if not learner.supervised:
         return Trained(model, learner.state(), {}, none)
     verdict = training.compare(index, sample.take(held), model, None)

@@ -17,7 +17,6 @@ from foh_pg.pool import default_probes
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.label_bits import SIGNATURE_BITS
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
 from foh_pg.tables.run import Run
@@ -45,9 +44,9 @@ VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
-                       weight_code, weight_linear, weight_votes, probes, shortlist, small)
+                       weight_code, weight_votes, probes, shortlist, small)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
-        %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(linear)s, %(votes)s, %(probes)s,
+        %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(small)s)
 """
 # Versions that only merged rows have no hash functions of their own to return to.
@@ -190,7 +189,7 @@ def _write_model(session: Session, new: Installation) -> None:
     }
     session.execute(MODEL, values)
     if new.learned == new.version:
-        write_hash_functions(session, new.index, model)
+        write_hash_functions(session, model)
         save_arrays(session, "served", new.version, model.to_arrays())
     if new.learner is not None:
         # Where a model is not served, learning goes on beside the one that is.
@@ -201,8 +200,8 @@ def _write_model(session: Session, new: Installation) -> None:
     session.execute(FORGET_STATES, {"present": PRESENT})
 
 
-def write_hash_functions(session: Session, index: IndexRow, model: Model) -> None:
-    """Replace projection, geometry and linear model, and bring the dictionary of labels in line."""
+def write_hash_functions(session: Session, model: Model) -> None:
+    """Replace projection and geometry, and bring the dictionary of labels in line."""
     bits = model.bits
     session.execute("DELETE FROM {projection}")
     session.copy_in(
@@ -214,8 +213,6 @@ def write_hash_functions(session: Session, index: IndexRow, model: Model) -> Non
     _write_labels(session, model)
     if model.geometry is not None:
         _write_geometry(session, model.geometry)
-    if model.signed:
-        _write_label_bits(session, index, model)
 
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
@@ -227,22 +224,6 @@ def _write_geometry(session: Session, geometry: Geometry) -> None:
         return
     session.execute("DELETE FROM {quantizer}")
     session.copy_in("quantizer", ["threshold", "signs"], columns, made)
-
-
-def _write_label_bits(session: Session, index: IndexRow, model: Model) -> None:
-    """Replace the linear model. A bit that no label has yet has no row, and costs a search nothing."""
-    used = min(len(model.labels), SIGNATURE_BITS)
-    weights, bias = np.zeros((SIGNATURE_BITS, model.bits), dtype=np.float32), np.zeros(SIGNATURE_BITS)
-    if model.label_bits is not None:
-        weights, bias = model.label_bits.weights, model.label_bits.bias
-    marks = index.marks_column
-    session.execute("DELETE FROM {label_bit}")
-    session.copy_in(
-        "label_bit",
-        ["bit", "mask", "weights", "bias"],
-        [INT4, marks, Vector(model.bits), FLOAT8],
-        [np.arange(used), pack(np.eye(used, marks.bits, dtype=bool)), weights[:used], bias[:used]],
-    )
 
 
 def _write_labels(session: Session, model: Model) -> None:

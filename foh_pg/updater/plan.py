@@ -22,7 +22,7 @@ from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.fill import fill
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.unfinished import Plan, options_text
-from foh_pg.updater.weighing import with_ranking
+from foh_pg.updater.weighing import base_rows, with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
@@ -56,7 +56,8 @@ def look(session: Session, index: IndexRow) -> Look:
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     rows = count_rows(session)
     centers = pool.target_centers(max(rows, 1), index.options["centers"])
-    wanted = min(max(SAMPLE_ROWS, ROWS_PER_CENTER * centers), SAMPLE_BYTES // (4 * index.dimensions))
+    wanted = max(SAMPLE_ROWS, ROWS_PER_CENTER * centers, round(1.1 * base_rows(rows)))
+    wanted = min(wanted, SAMPLE_BYTES // (4 * index.dimensions))
     return Look(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))
 
 
@@ -116,7 +117,7 @@ def fill_again(
     with run.phase("centers"):
         model = with_geometry(index, model, seen.sample)
     if model.trained:
-        model = with_ranking(run, index, model, seen.to_learn(), seen.rows)
+        model = with_ranking(run, index, model, seen.sample, seen.rows)
     with run.phase("centers"):
         plan = make_plan(index, "full", model, learner, seen, {})
         plan = replace(plan, handover=replace(handover, rows_seen=seen.rows).to_arrays(index))

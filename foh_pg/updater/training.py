@@ -81,23 +81,13 @@ def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 
-def served(
-    index: IndexRow, learner: Learner, scale: float, rows: Rows, present: Model | None = None
-) -> Model:
-    """What the learner has come to, for this index.
-
-    Parameters
-    ----------
-    rows : Rows
-        That it has just learned from: they teach the linear model of labels too.
-    present : Model, optional
-        The model served so far, whose geometry and ranking stay and whose linear model goes on.
-    """
+def served(index: IndexRow, learner: Learner, scale: float, present: Model | None = None) -> Model:
+    """What the learner has come to, for this index; geometry and ranking of the model served so far stay."""
     made = Model.of_learner(learner, float(index.options["label_weight"]), scale)
     made = replace(made, signed=index.labels is not None)
     if present is not None:
         made = replace(made, geometry=present.geometry, ranking=present.ranking, length=present.length)
-    return made.with_label_bits(rows.vectors, rows.labels, present)
+    return made
 
 
 def random_model(

@@ -314,7 +314,7 @@ class Work:
             training.learn(index, learner, studied)
         with self.run.phase("compare"):
             scale = self.model.scale if not self.first else training.scale_of(index, rows, learner.mean_)
-            candidate = training.served(index, learner, scale, studied, self.model)
+            candidate = training.served(index, learner, scale, self.model)
             examined = join_rows(index, [batch.examined, rows.take(held)])
             verdict = training.compare(index, examined, candidate, self.model)
         if verdict.serve:

@@ -19,7 +19,6 @@ from scipy import sparse  # type: ignore[import-untyped]
 from foh_pg import pool
 from foh_pg.arrays.codes import hamming
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.label_bits import SIGNATURE_BITS
 from foh_pg.tables.model import Model, label_lists
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.run import Run
@@ -28,10 +27,15 @@ from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.scan import exact_distances
 from foh_pg.updater.training import held_out
 
-# Rows that ask, and rows that answer, at the most; with fewer that ask there is nothing to choose by.
+# Rows that ask, at the most; with fewer than the least there is nothing to choose by.
 QUERIES = 300
-BASE_ROWS = 20_000
 LEAST_QUERIES = 40
+# Rows that answer: more of a large table, where the nearest rows know more of the labels.
+BASE_ROWS = 20_000
+BASE_SHARE = 1 / 8
+MOST_BASE_ROWS = 100_000
+# Rows of the base whose distances are computed at a time.
+BASE_CHUNK = 10_000
 
 K = 10
 # As in sql/index/search/near.sql.
@@ -39,15 +43,17 @@ SHORTLIST = 16
 SHORTLIST_NEAREST = 32
 LOOKED = 64
 VOTERS = 7
-CHANCE_STEP, CHANCE_STEPS = 0.25, 15
 
-GRID = tuple(product((0.0, 0.5, 1.0), (0.0, 0.4, 0.8, 1.2), (0.0, 0.4, 0.8)))
-GEOMETRY_ALONE = Ranking(0.0, 0.0, 0.0)
+GRID = tuple(product((0.0, 0.4, 0.8, 1.2, 1.6, 2.4), (0.0, 0.2, 0.4, 0.8, 1.2)))
+GEOMETRY_ALONE = Ranking(0.0, 0.0)
 # What a search may read more of, in order of its price: times the default probes, and the shortlist.
 BUDGETS = ((1, SHORTLIST_NEAREST), (1, 50), (2, 50), (4, 100))
 
 # How far below the exact distance, by label, an index may rank.
 ALLOWED = 0.01
+
+# What recall counts beside precision: answers should be near in both senses.
+RECALL_SHARE = 0.2
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +70,7 @@ class Weighed:
 def weigh(
     index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
 ) -> Weighed:
-    """Choose how to rank, by precision at ten on held-out rows, recall of the exact ten where that ties.
+    """Choose how to rank, by precision at ten on held-out rows, and a little by recall of the exact ten.
 
     Parameters
     ----------
@@ -78,7 +84,7 @@ def weigh(
     asking = np.flatnonzero(held_out & (rows.labels.lengths > 0))[:QUERIES]
     if not model.signed or len(asking) < LEAST_QUERIES or len(rows) < 2 * len(asking) + K:
         return Weighed(model.ranking, {"asked": len(asking)})
-    trial = Trial.of(index, model, rows, asking)
+    trial = Trial.of(index, model, rows, asking, base_rows(table or len(rows)))
     geometry, default = trial.ask(GEOMETRY_ALONE), trial.ask(Ranking())
     ranking, chosen = GEOMETRY_ALONE, geometry
     note = "labels do not clearly help on held-out rows: searches rank by geometry alone"
@@ -124,10 +130,15 @@ def outdated(ranking: Ranking, rows: int) -> bool:
     return rows >= 2 * max(ranking.rows, LEAST_QUERIES)
 
 
+def base_rows(rows: int) -> int:
+    """How many rows answer, in a table of so many."""
+    return int(np.clip(rows * BASE_SHARE, BASE_ROWS, MOST_BASE_ROWS))
+
+
 def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:
     """Rows of the whole table, as many as a choice needs."""
     with session.snapshot():
-        return read_sample(session, index, min(1.0, 1.1 * BASE_ROWS / max(rows, 1)))
+        return read_sample(session, index, min(1.0, 1.1 * base_rows(rows) / max(rows, 1)))
 
 
 @dataclass(frozen=True)
@@ -138,18 +149,19 @@ class Answers:
     recall: Floats
     distance: Floats
 
-    def beats(self, other: Answers) -> bool:
-        ours = round(float(self.precision.mean()), 3), float(self.recall.mean())
-        return ours > (round(float(other.precision.mean()), 3), float(other.recall.mean()))
+    @property
+    def worth(self) -> Floats:
+        """By which answers are compared."""
+        return self.precision + RECALL_SHARE * self.recall
 
 
 def _best(trial: Trial, default: Answers) -> tuple[Ranking, Answers]:
     """The best weighting among those that are clearly better than the default, else the default."""
     ranking, best = Ranking(), default
-    for code, linear, votes in GRID:
-        tried = trial.ask(Ranking(code, linear, votes))
-        if _clearly(tried.precision - default.precision) and tried.beats(best):
-            ranking, best = Ranking(code, linear, votes), tried
+    for code, votes in GRID:
+        tried = trial.ask(Ranking(code, votes))
+        if _clearly(tried.worth - default.worth) and tried.worth.mean() > best.worth.mean():
+            ranking, best = Ranking(code, votes), tried
     return ranking, best
 
 
@@ -166,7 +178,7 @@ def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, 
         for weights in (ranking, GEOMETRY_ALONE):
             tried = replace(weights, probes=times * trial.probes, shortlist=shortlist)
             found = trial.ask(tried)
-            if found.beats(best[1]):
+            if found.precision.mean() > best[1].precision.mean():
                 best = tried, found, times
         if float(best[1].precision.mean()) >= wanted:
             break
@@ -190,8 +202,11 @@ class Trial:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
         self.relevant = _sharing(queries, base)
-        distances = exact_distances(index, self.vectors, base.vectors)
-        self.distances = distances / {"cosine": 1.0, "l2": model.scale, "ip": model.scale**2}[index.distance]
+        unit = {"cosine": 1.0, "l2": model.scale, "ip": model.scale**2}[index.distance]
+        self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)
+        for start in range(0, len(base), BASE_CHUNK):
+            chunk = slice(start, start + BASE_CHUNK)
+            self.distances[:, chunk] = exact_distances(index, self.vectors, base.vectors[chunk]) / unit
         self.nearest = nearest = _smallest(self.distances, K)
         self.exact = np.array([self.relevant[i, row].mean() for i, row in enumerate(nearest)])
         base_codes = model.encode(base.vectors, base.labels)
@@ -201,9 +216,6 @@ class Trial:
         self.bits = index.geometry or index.bits
         self.codes, self.query_codes = base_codes, codes
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
-        self.linear = np.zeros((len(self.vectors), SIGNATURE_BITS))
-        if model.label_bits is not None:
-            self.linear = np.clip(model.label_bits.chances(model.inputs(self.vectors)), 0, 1)
         rng = np.random.default_rng(int(index.options["seed"]))
         self.levels = pool.make_levels(rng, base.vectors, pool.target_centers(len(base)), index.distance)
         homes = pool.find_homes(base.vectors, *self.levels, homes=1, metric=index.distance)[:, 0]
@@ -216,11 +228,13 @@ class Trial:
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
-    def of(cls, index: IndexRow, model: Model, rows: Rows, asking: npt.NDArray[np.int64]) -> Trial:
+    def of(
+        cls, index: IndexRow, model: Model, rows: Rows, asking: npt.NDArray[np.int64], base: int = BASE_ROWS
+    ) -> Trial:
         others = np.setdiff1d(np.arange(len(rows)), asking)
-        if len(others) > BASE_ROWS:
+        if len(others) > base:
             rng = np.random.default_rng(int(index.options["seed"]))
-            others = np.sort(rng.choice(others, BASE_ROWS, replace=False))
+            others = np.sort(rng.choice(others, base, replace=False))
         return cls(index, model, rows.take(others), rows.take(asking))
 
     def looked(self, probes: int, count: int) -> Looked:
@@ -243,7 +257,7 @@ class Trial:
         """Answer every query as sql/index/search/ would; recall is that of the exact ten."""
         shortlist = max(k, shortlist_of(ranking))
         found = self.looked(ranking.probes or self.probes, max(LOOKED, 2 * shortlist))
-        lean = found.lean(ranking, self.linear)
+        lean = found.lean(ranking)
         best = np.argsort(found.estimates + lean, axis=1, kind="stable")[:, :shortlist]
         scores = np.take_along_axis(found.distances + lean, best, axis=1)
         answer = np.take_along_axis(best, np.argsort(scores, axis=1, kind="stable")[:, :k], axis=1)
@@ -260,16 +274,14 @@ class Trial:
 class Looked:
     """What is known of the rows that the second look is on: arrays (queries, rows).
 
-    Signatures have a third axis, their bits. Rows that are missing are infinitely far.
+    Voices are the share of the voters that have the labels of a row. Missing rows are infinitely far.
     """
 
     rows: npt.NDArray[np.int64]
     estimates: Floats
     distances: Floats
     codes: Floats
-    signatures: npt.NDArray[np.bool_]
-    labelled: npt.NDArray[np.bool_]
-    votes: Floats
+    voices: Floats
     relevant: npt.NDArray[np.bool_]
 
     @classmethod
@@ -279,31 +291,25 @@ class Looked:
         bits = _differing(trial.query_geometry, trial.geometry, rows)
         signatures = trial.signatures[rows] & ~missing[:, :, None]
         labelled = np.asarray(signatures.any(axis=2), dtype=bool)
-        voices = np.maximum(1, labelled[:, :VOTERS].sum(axis=1))
+        voters = np.maximum(1, labelled[:, :VOTERS].sum(axis=1))
+        votes = (signatures[:, :VOTERS].sum(axis=1) / voters[:, None]).astype(np.float32)
+        # A row without labels may have those of any voter.
+        unknown = (votes**2).sum(axis=1) / np.maximum(votes.sum(axis=1), 1e-9)
+        shared = np.minimum(1, np.einsum("qrb,qb->qr", signatures, votes))
         return cls(
             rows=rows,
             estimates=np.where(missing, np.inf, 2 * bits / trial.bits),
             distances=np.where(missing, np.inf, trial.distances[query, rows]),
             codes=_differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
-            signatures=signatures,
-            labelled=labelled,
-            votes=signatures[:, :VOTERS].sum(axis=1) / voices[:, None],
+            voices=np.where(labelled, shared, unknown[:, None]),
             relevant=trial.relevant[query, rows] & ~missing,
         )
 
-    def lean(self, ranking: Ranking, linear: Floats) -> Floats:
+    def lean(self, ranking: Ranking) -> Floats:
         """What code and labels add to the distance."""
-        weight = ranking.linear + ranking.votes
         lean: Floats = ranking.code * self.codes
-        if not weight:
-            return lean
-        chances = np.clip((ranking.linear * linear + ranking.votes * self.votes) / weight, 0, 1)
-        counts = np.floor(np.log(np.maximum(1 - chances, 1e-6)) / -CHANCE_STEP)
-        counts = np.minimum(counts, CHANCE_STEPS).astype(np.float32)
-        shared = 1 - np.exp(-CHANCE_STEP * np.einsum("qrb,qb->qr", self.signatures, counts))
-        counted = 1 - np.exp(-CHANCE_STEP * counts)
-        unknown = (counted * self.votes).sum(axis=1) / np.maximum(self.votes.sum(axis=1), 1e-9)
-        lean -= weight * np.where(self.labelled, shared, unknown[:, None])
+        if ranking.votes:
+            lean = lean - ranking.votes * self.voices
         return lean
 
 

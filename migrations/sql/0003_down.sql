@@ -13,5 +13,5 @@ DROP TABLE foh.code;
 DROP TABLE foh.updating;
 DROP TABLE foh.claim;
 ALTER TABLE foh.model DROP COLUMN placed, DROP COLUMN first_center, DROP COLUMN small, DROP COLUMN weight_code,
-    DROP COLUMN weight_linear, DROP COLUMN weight_votes, DROP COLUMN probes, DROP COLUMN shortlist;
+    DROP COLUMN weight_votes, DROP COLUMN probes, DROP COLUMN shortlist;
 ALTER TABLE foh.index DROP COLUMN geometry, DROP COLUMN stream;

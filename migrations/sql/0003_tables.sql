@@ -18,7 +18,7 @@ UPDATE foh.index SET
                     WHEN dimensions <= 1024 THEN dimensions
                     ELSE ceil(dimensions / ceil(dimensions / 1024::float8))::int END,
     -- What was left at its old default follows the new one. What was chosen stays.
-    options = '{"dial": 0.5, "weight_code": null, "weight_linear": null, "weight_votes": null, "geometry": null}'::jsonb
+    options = '{"dial": 0.5, "weight_code": null, "weight_votes": null, "geometry": null}'::jsonb
               || (options - 'blend')
               || CASE WHEN options -> 'probes' = '3' THEN '{"probes": null}'::jsonb ELSE '{}' END
               || CASE WHEN options -> 'shortlist' = '50' THEN '{"shortlist": null}'::jsonb ELSE '{}' END;
@@ -30,9 +30,8 @@ ALTER TABLE foh.model
     ADD COLUMN first_center int NOT NULL DEFAULT 1,
     -- At most exact_rows rows: searches may read the table itself.
     ADD COLUMN small boolean NOT NULL DEFAULT true,
-    -- How a search ranks: the learned code, the linear model of the labels, the votes of the nearest rows.
-    ADD COLUMN weight_code float8 NOT NULL DEFAULT 0.8,
-    ADD COLUMN weight_linear float8 NOT NULL DEFAULT 0.8,
+    -- How a search ranks: the learned code and the votes of the nearest rows.
+    ADD COLUMN weight_code float8 NOT NULL DEFAULT 1.2,
     ADD COLUMN weight_votes float8 NOT NULL DEFAULT 0.4,
     -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
     ADD COLUMN probes int,

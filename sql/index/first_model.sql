@@ -11,8 +11,5 @@ FROM generate_series(0, {bits} - 1) AS b (bit),
 WHERE NOT EXISTS (SELECT FROM {projection});
 INSERT INTO {quantizer} (threshold, signs)
 VALUES (array_fill(0::real, ARRAY[{threshold_dimensions}])::{vector}.vector, array_fill(1::real, ARRAY[{dimensions}])::{vector}.vector);
-INSERT INTO {label_bit} (bit, mask, weights, bias)
-SELECT b.bit, set_bit({mark_zeros}, b.bit, 1), array_fill(0::real, ARRAY[{bits}])::{vector}.vector, 0
-FROM generate_series(0, {signature_bits} - 1) AS b (bit);
 INSERT INTO foh.model (index, version, mean)
 SELECT {id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector WHERE NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id});

@@ -13,15 +13,8 @@ CREATE TABLE {quantizer} (
     threshold {vector}.vector({threshold_dimensions}) NOT NULL,
     -- Where several dimensions share a bit, the sign that each is taken with.
     signs     {vector}.vector({dimensions}) NOT NULL
-);
--- Labels share {signature_bits} bits of the marks. A row per bit: a linear model, over the projections of a query, of the chance that
--- a row like the query has one of the labels of that bit.
-CREATE TABLE {label_bit} (
-    bit     int PRIMARY KEY,
-    mask    bit({mark_bits}) NOT NULL,
-    weights {vector}.vector({bits}) NOT NULL,
-    bias    float8 NOT NULL
-);
+    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+) WITH (toast_tuple_target = 8160);
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE {area} (
     area      int PRIMARY KEY,
@@ -42,7 +35,6 @@ CREATE TABLE {center} (
 CREATE INDEX {center_area_idx} ON {center} (area){center_included};
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
-ALTER TABLE {label_bit} ALTER COLUMN mask SET STORAGE PLAIN, ALTER COLUMN weights SET STORAGE PLAIN;
 ALTER TABLE {area} ALTER COLUMN geometry SET STORAGE PLAIN;
 ALTER TABLE {center} ALTER COLUMN geometry SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL.
@@ -74,7 +66,7 @@ CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-) WITH (fillfactor = 90);
+);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits

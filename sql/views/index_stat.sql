@@ -21,10 +21,10 @@ SELECT i.name,
        i.options,
        -- How a search ranks: as chosen on held-out rows unless an option says otherwise. Null: the default.
        jsonb_build_object(
-           'code', w.code, 'linear', w.linear, 'votes', w.votes,
+           'code', w.code, 'votes', w.votes,
            'probes', coalesce((i.options ->> 'probes')::int, m.probes),
            'shortlist', coalesce((i.options ->> 'shortlist')::int, m.shortlist),
-           'by_geometry_alone', w.code + w.linear + w.votes = 0
+           'by_geometry_alone', w.code + w.votes = 0
        ) AS ranking
 FROM foh.index i
 CROSS JOIN LATERAL foh._stat(i) s
@@ -32,7 +32,6 @@ LEFT JOIN foh.model m ON m.index = i.id AND m.version = i.version
 -- Without labels nothing but geometry ranks.
 CROSS JOIN LATERAL (
     SELECT CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_code')::float8, m.weight_code) END AS code,
-           CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_linear')::float8, m.weight_linear) END AS linear,
            CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_votes')::float8, m.weight_votes) END AS votes
 ) w
 LEFT JOIN LATERAL (SELECT string_agg(DISTINCT c.problem, '; ') AS problem FROM foh._check_tables(i) c) t ON true

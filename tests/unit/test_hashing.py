@@ -1,4 +1,4 @@
-"""Geometry bits, the linear model of labels, and how a model keeps both."""
+"""Geometry bits and marks, and how a model keeps what makes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from foh_pg.arrays.codes import unpack
 from foh_pg.errors import InputError
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.label_bits import LabelBits
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 
@@ -112,49 +111,10 @@ def test_marks_are_signature_and_code():
     assert np.array_equal(plain.marks(X, labels), plain.encode(X, labels))
 
 
-def test_label_bits_guess_the_labels():
-    X, labels, group = labelled()
-    made = model(X).with_label_bits(X, labels)
-    chances = made.label_bits.chances(made.inputs(X))
-    assert (chances[:, :3].argmax(axis=1) == group).mean() > 0.9
-    assert not made.label_bits.used[3:].any()
-    # Rows without labels have taught nothing: the chances of a row are those of labelled ones.
-    assert chances[:, :3].sum(axis=1).mean() == pytest.approx(1, abs=0.05)
-
-
-def test_label_bits_go_on_from_what_was_learned():
-    X, labels, group = labelled()
-    first = model(X).with_label_bits(X, labels)
-    few, few_labels, _ = labelled(20, seed=1)
-    alone = model(X).with_label_bits(few, few_labels).label_bits
-    refined = model(X).with_label_bits(few, few_labels, first).label_bits
-    inputs = first.inputs(X)
-
-    def right(bits: LabelBits) -> float:
-        return float((bits.chances(inputs)[:, :3].argmax(axis=1) == group).mean())
-
-    assert right(refined) > right(alone)
-    assert refined.squares[-1, -1] == pytest.approx(18 + 0.9 * 540)
-    nothing = Ragged(np.empty(0, dtype=object), np.zeros(21, dtype=np.int64))
-    assert model(X).with_label_bits(few, nothing, first).label_bits is first.label_bits
-
-
-def test_label_bits_follow_hash_functions_that_change():
-    X, labels, group = labelled()
-    first = model(X).with_label_bits(
-        X[:300], Ragged(labels.values[: labels.bounds[300]], labels.bounds[:301])
-    )
-    turned = replace(first, weights=first.weights[::-1].copy(), bias=first.bias[::-1].copy())
-    few, few_labels, _ = labelled(60, seed=1)
-    found = turned.with_label_bits(few, few_labels, first)
-    chances = found.label_bits.chances(found.inputs(X))
-    assert (chances[:, :3].argmax(axis=1) == group).mean() > 0.9
-
-
 def test_a_model_is_saved_with_all_of_it():
     X, labels, _ = labelled()
     made = replace(
-        model(X).with_label_bits(X, labels),
+        model(X),
         geometry=Geometry.fit(X, 24, "cosine", seed=0),
         ranking=Ranking(code=0, votes=1.5, probes=12),
     )
@@ -162,6 +122,5 @@ def test_a_model_is_saved_with_all_of_it():
     assert again.ranking == made.ranking
     assert np.array_equal(again.geometry_bits(X, made.encode(X)), made.geometry.encode(X))
     assert np.array_equal(again.marks(X, labels), made.marks(X, labels))
-    assert np.array_equal(again.label_bits.weights, made.label_bits.weights)
     off = Model.from_arrays(replace(made, geometry=None).to_arrays(), 1.0, True)
     assert np.array_equal(off.geometry_bits(X, off.encode(X)), off.encode(X))

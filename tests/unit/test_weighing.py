@@ -41,7 +41,6 @@ class Made:
         learner = FOH(bits=BITS, seed=0)
         learner.partial_fit(studied.vectors, [[names[n]] for n in labels[: ROWS - HELD]])
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
-        model = model.with_label_bits(studied.vectors, studied.labels)
         geometry = Geometry.fit(X, self.index.geometry, "cosine", 0)
         self.model = replace(model, geometry=geometry)
 
@@ -76,9 +75,9 @@ def test_labels_that_are_noise_take_no_part() -> None:
 
 def test_the_default_stays_unless_another_is_clearly_better(helpful: Made) -> None:
     trial, found = helpful.trial(), helpful.weigh().ranking
-    weights = Ranking(found.code, found.linear, found.votes)
+    weights = Ranking(found.code, found.votes)
     if weights != Ranking():
-        gain = trial.ask(weights).precision - trial.ask(Ranking()).precision
+        gain = trial.ask(weights).worth - trial.ask(Ranking()).worth
         assert gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))
 
 

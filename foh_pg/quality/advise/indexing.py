@@ -40,8 +40,6 @@ class Indexed:
         learner, _ = train(methods.choose(["foh"])[0], taught, bits)
         X, index = split.data.X, describe(split, bits)
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
-        studied = rows_of(split, taught.stream)
-        model = model.with_label_bits(studied.vectors, studied.labels)
         geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
         model = replace(model, geometry=geometry)
         last = np.arange(len(split.base)) >= len(split.base) - held

@@ -123,11 +123,10 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     most = replace(
         learned,
         code=FULL_DIAL * learned.code,
-        linear=FULL_DIAL * learned.linear,
         votes=FULL_DIAL * learned.votes,
     )
     asked = {LEARNED: (index.trial(split), learned)}
-    asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, linear=0.0, votes=0.0))
+    asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, votes=0.0))
     asked[LABELS] = (asked[LEARNED][0], most)
     if sample.share < 1:
         asked[SOME_LABELLED] = (index.trial(split, hidden=1 - sample.share), learned)

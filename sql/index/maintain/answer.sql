@@ -12,12 +12,12 @@ DECLARE
 BEGIN
     PERFORM foh._guard({name}, caller);
     IF step = 'lists' THEN
-        RETURN (SELECT n.keys FROM {near}(query, NULL, 10000000, NULL, 0, 0, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, NULL, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) s,
-                                   {near}(query, NULL, greatest({looked}, 2 * greatest(k, s.ranked)), NULL, 0, 0, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, 1, false) s,
+                                   {near}(query, NULL, greatest({looked}, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, NULL, k, NULL, NULL, {dial_factor}, 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.{key} FROM {search}(query, k) r);
 END

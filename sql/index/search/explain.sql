@@ -40,8 +40,8 @@ BEGIN
                                   AND (t.center = ANY (centers) OR t.center < m.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
-                              ELSE format('code %s, linear model %s, votes %s', dial * coalesce({weight_code}, m.weight_code),
-                                          dial * coalesce({weight_linear}, m.weight_linear), dial * coalesce({weight_votes}, m.weight_votes)) END),
+                              ELSE format('code %s, votes %s', dial * coalesce({weight_code}, m.weight_code),
+                                          dial * coalesce({weight_votes}, m.weight_votes)) END),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);
 END

@@ -1,11 +1,10 @@
 -- The step of a search that reads our tables: the keys of the rows that are nearest in both senses, in the lists and the
 -- stream entries of the nearest centers. Either the vector or its bits are given. One row of arrays: one call, one snapshot.
--- First the geometry bits choose well more than are wanted. Then the labels take part: a signature bit has a chance to be
--- one of the query's, from a linear model of the labels and from the rows that are nearest; a row has the chance that any of
--- its bits is one, and a row without labels the mean chance of the labels of the nearest rows.
--- labels: the dial, as a factor of the learned weights; 0 leaves the labels out. again: an earlier call with fewer probes did
--- not find enough. distances are null for keys that must be read from the source. leans: what the labels add to a distance.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, bits bit, k int, INOUT probes int, shortlist int, labels float8, again boolean,
+-- First the geometry bits choose well more than are wanted. Then the labels take part: by the learned code, which leans on
+-- the labels of a stored row and guesses those of the query, and by the labels of the nearest rows, which vote.
+-- labels: the dial, as a factor of the learned weights; 0 leaves the labels out. times: how many times the rows that are wanted
+-- to return, as not all will pass. again: an earlier call with fewer probes did not find enough. distances are null for keys that must be read from the source. leans: what the labels add to a distance.
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, bits bit, k int, INOUT probes int, shortlist int, labels float8, times bigint, again boolean,
                                   OUT keys {key_type}[], OUT distances int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -29,17 +28,11 @@ DECLARE
     centers int[];
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
-    projections {vector}.vector;
     weight_code float8;
-    weight_linear float8;
     weight_votes float8;
-    weight_labels float8;
-    share_linear float8;
     wanted int;
     -- How many the second look is on, and keys to read for these: some may have been replaced.
     looked bigint;
-    -- The linear model of the labels is one of rows at distance one from the mean.
-    per_length float8;
 BEGIN
     {look_up}
     IF odd THEN
@@ -50,7 +43,7 @@ BEGIN
         -- A build may have read the row of such an entry while the entry stayed, even one that was the first of its key.
         replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
-    wanted := least(greatest(k, ranked), 10000000);
+    wanted := least(CASE WHEN again THEN greatest(k, ranked) * times ELSE greatest(k * times, ranked) END, 10000000);
     -- Apart, since an expression with a query in it is run even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
@@ -60,12 +53,11 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    weight_labels := weight_linear + weight_votes;
-    looked := CASE WHEN weight_code + weight_labels = 0 THEN wanted ELSE greatest({looked}, 2 * wanted::bigint) END;
-    IF weight_code + weight_labels > 0 THEN
-        share_linear := CASE WHEN weight_labels > 0 THEN weight_linear / weight_labels ELSE 0 END;
+    IF weight_code + weight_votes > 0 THEN
+        looked := greatest({looked}, 2 * wanted::bigint);
         {second_look}
     ELSE
+        looked := wanted;
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM ({found}) f;
     END IF;

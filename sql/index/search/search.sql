@@ -20,6 +20,8 @@ AS $body$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := {dial_factor};
+    -- How many times the rows of an answer are looked at: where a filter is given, some of them will not pass it.
+    times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
     keys {key_type}[];
     distances int[];
@@ -36,7 +38,7 @@ BEGIN
     ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) {query_bits} THEN
         PERFORM {check_code}(code, NULL);
     END IF;
-    near := {near}(query, code, k, probes, shortlist, dial, false);
+    near := {near}(query, code, k, probes, shortlist, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
@@ -93,8 +95,8 @@ BEGIN
         -- says how many more to read.
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
-        near := {near}(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int,
-                       least(greatest(near.ranked, k)::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, dial, true);
+        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+        near := {near}(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END

@@ -5,7 +5,6 @@ AS $function$
     SELECT ARRAY[
         'projection',
         'quantizer',
-        'label_bit',
         'area',
         'center',
         'list',

@@ -120,7 +120,7 @@ BEGIN
         'query_bits', CASE WHEN off THEN 0 ELSE i.geometry END + i.bits,
         'code_from', CASE WHEN off THEN 0 ELSE i.geometry END + 1,
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
-        'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false' ELSE 'labels > 0' END,
+        'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false' ELSE 'c.weight_code > 0' END,
         'signature_bits', signature_bits,
         'signature_modulus', greatest(signature_bits, 1),
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
@@ -129,8 +129,6 @@ BEGIN
         'mark_bits', mark_bits,
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- Chances take part as -ln(1 - chance), in up to fifteen of these steps.
-        'chance_step', '0.25::float8',
         -- What a differing bit counts beside an exact distance.
         'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
         'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),
@@ -140,10 +138,9 @@ BEGIN
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
         'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
         'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
-        'weights', format('(coalesce(%s, m.weight_code) + coalesce(%s, m.weight_linear) + coalesce(%s, m.weight_votes))', coalesce(i.options ->> 'weight_code', 'NULL'),
-                          coalesce(i.options ->> 'weight_linear', 'NULL'), coalesce(i.options ->> 'weight_votes', 'NULL')),
+        'weights', format('(coalesce(%s, m.weight_code) + coalesce(%s, m.weight_votes))',
+                          coalesce(i.options ->> 'weight_code', 'NULL'), coalesce(i.options ->> 'weight_votes', 'NULL')),
         'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
-        'weight_linear', coalesce(i.options ->> 'weight_linear', 'NULL'),
         'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
         'most_unplaced', 100,
         'probes_default', 7,

@@ -15,8 +15,6 @@ AS $function$
      'how much labels count in a search that does not say: 0 nothing, 0.5 as learned, 1 more than distance'),
     ('weight_code', 'null', true, false, 0, 1e3, NULL, 'now',
      'weight of the learned code beside the distance; null: as learned on held-out rows'),
-    ('weight_linear', 'null', true, false, 0, 1e3, NULL, 'now',
-     'weight of the labels that a linear model expects of the query; null: as learned'),
     ('weight_votes', 'null', true, false, 0, 1e3, NULL, 'now',
      'weight of the labels that the nearest rows have; null: as learned'),
     ('exact_rows', '1000', false, true, 0, 1e9, NULL, 'now',

@@ -17,13 +17,7 @@ QUERY = vectors(1, seed=6)[0]
 BASE = vectors(200)
 EXACT = exact_distance(BASE, QUERY)
 # The nearest rows alone say what the labels of a query are: what they add can be worked out by hand.
-VOTES = {"weight_code": 0, "weight_linear": 0, "weight_votes": 1}
-
-
-def counted(chance: float) -> float:
-    """What a search makes of a chance: -ln(1 - chance) in up to fifteen steps of a quarter."""
-    steps = 15 if chance == 1 else min(15, int(-np.log(1 - chance) / 0.25))
-    return float(1 - np.exp(-0.25 * steps))
+VOTES = {"weight_code": 0, "weight_votes": 1}
 
 
 def learn(shop: Shop, *names: str) -> None:
@@ -75,12 +69,12 @@ class TestDial:
         assert shop.found(QUERY, 150, probes=100, shortlist=200, labels=1) == expected[:150]
 
     @pytest.mark.parametrize("dial", [None, 0.5, 0.25, 0.75])
-    def test_between_them_by_what_their_chance_is(self, shop: Shop, dial: float | None) -> None:
+    def test_between_them_by_their_voices(self, shop: Shop, dial: float | None) -> None:
         """Four and three of the seven nearest rows vote. A half is what the weights say."""
         label = labels_of(shop)
         factor = {None: 1, 0.5: 1, 0.25: 1 / 3, 0.75: 3}[dial]
-        chance = {"a": counted(4 / 7), "b": counted(3 / 7)}
-        expected = [EXACT[key] - factor * chance[str(label[key])] for key in range(200)]
+        voices = {"a": 4 / 7, "b": 3 / 7}
+        expected = [EXACT[key] - factor * voices[str(label[key])] for key in range(200)]
         rows = shop.search(QUERY, 150, probes=100, shortlist=200, labels=dial)
         assert [row[2] for row in rows] == pytest.approx(np.sort(expected)[:150], abs=1e-5)
         assert all(row[2] == pytest.approx(expected[row[0]], abs=1e-5) for row in rows)
@@ -159,7 +153,7 @@ class TestRowsWithoutLabels:
         shop = labelled(new_shop, ["a"] * 9 + [None, "b"] * 95 + ["a"])
         label = labels_of(shop)
         for key, _, score in shop.search(QUERY, 150, probes=100, shortlist=200):
-            assert score == pytest.approx(EXACT[key] - counted(1) * (label[key] != "b"), abs=1e-5)
+            assert score == pytest.approx(EXACT[key] - (label[key] != "b"), abs=1e-5)
 
     def test_the_nearest_rows_have_none(self, new_shop) -> None:
         """Nobody votes: the order is that of the distances."""

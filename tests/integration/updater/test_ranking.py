@@ -64,7 +64,7 @@ def test_labels_that_are_noise(connection: Connection, database: Database, kind:
     assert ALONE in read_runs(connection, "items")[-1].metrics["notes"]
     ranking = ranking_of(connection)
     assert ranking["by_geometry_alone"] is True
-    assert (ranking["code"], ranking["linear"], ranking["votes"]) == (0, 0, 0)
+    assert (ranking["code"], ranking["votes"]) == (0, 0)
     assert "ranks by geometry alone" in status(database)
     found = evaluate(connection, "items", queries=200).metrics
     # Nobody can tell such labels: all are within what the draw of 200 queries does.
@@ -79,7 +79,7 @@ def test_labels_that_help(connection: Connection, database: Database) -> None:
     assert ALONE not in run.notes
     ranking = ranking_of(connection)
     assert ranking["by_geometry_alone"] is False
-    assert ranking["code"] + ranking["linear"] + ranking["votes"] > 0
+    assert ranking["code"] + ranking["votes"] > 0
     assert run.metrics["ranking"]["code"] == ranking["code"]
     assert "ranks by geometry, code" in status(database)
     found = evaluate(connection, "items", queries=200).metrics
@@ -90,11 +90,11 @@ def test_options_have_the_last_word_and_a_rollback_brings_weights_back(connectio
     fill(connection, signal=1.0, shuffled=False)
     build(connection, "items")
     learned = ranking_of(connection)
-    options = '{"weight_code": 0, "weight_linear": 0, "weight_votes": 0, "probes": 5}'
+    options = '{"weight_code": 0, "weight_votes": 0, "probes": 5}'
     connection.execute("SELECT foh.alter_index('items', %s)", [options])
     ranking = ranking_of(connection)
     assert (ranking["by_geometry_alone"], ranking["probes"]) == (True, 5)
-    options = '{"weight_code": null, "weight_linear": null, "weight_votes": null, "probes": null}'
+    options = '{"weight_code": null, "weight_votes": null, "probes": null}'
     connection.execute("SELECT foh.alter_index('items', %s)", [options])
     assert ranking_of(connection) == learned
     # From now on the labels are noise.
