@@ -724,7 +724,7 @@ CREATE OR REPLACE FUNCTION foh.products_nearest_centers(unit halfvec, wanted int
  STABLE PARALLEL SAFE
 AS $function$
     SELECT c.center FROM foh.products_center c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 2 + $2::bigint / 4))
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 3 + $2::bigint / 4))
     ORDER BY c.embedding OPERATOR(extensions.<#>) $1 LIMIT $2
 $function$;
 

@@ -56,15 +56,15 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
 def default_probes(centers: int) -> int:
     """How many lists a search reads where nobody says.
 
-    More of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
+    A few more of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
 
     Examples
     --------
     >>> [default_probes(centers) for centers in (0, 10, 100, 239, 960, 1533, 7878, 46_416)]
-    [1, 10, 20, 13, 6, 7, 13, 23]
+    [1, 10, 20, 13, 7, 7, 9, 11]
     """
     most = max(centers, 1)
-    return min(most, round(max(0.64 * math.pow(most, 1 / 3), 200 / math.sqrt(most))))
+    return min(most, round(max(math.log(most), 200 / math.sqrt(most))))
 
 
 def target_areas(centers: int) -> int:

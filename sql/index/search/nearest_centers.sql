@@ -5,6 +5,6 @@ CREATE OR REPLACE FUNCTION {nearest_centers}(unit {query_type}, wanted int) RETU
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT c.center FROM {center} c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM {area} a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR({vector}.{query_operator}) $1 LIMIT 2 + $2::bigint / 4))
+    WHERE c.area = ANY (ARRAY(SELECT a.area FROM {area} a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR({vector}.{query_operator}) $1 LIMIT 3 + $2::bigint / 4))
     ORDER BY c.embedding OPERATOR({vector}.{query_operator}) $1 LIMIT $2
 $body$;
