@@ -19,6 +19,21 @@ from foh_pg.postgres.embedded import EmbeddedServer, installation
 from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
 
 SERVERS = pytest.StashKey[Servers]()
+TESTS = Path(__file__).parent
+# Python over SQL that other tests run on every version: these run on the newest alone, unless --pg says otherwise.
+CLIENTS = (
+    "acceptance/",
+    "integration/alembic/",
+    "integration/bench/",
+    "integration/django",
+    "integration/test_copy.py",
+    "integration/test_haystack",
+    "integration/test_langchain.py",
+    "integration/test_sqlalchemy.py",
+    "integration/updater/test_decisions.py",
+    "integration/updater/test_evaluate.py",
+    "integration/updater/test_learners.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +53,11 @@ def chosen_versions(config: pytest.Config) -> tuple[int, ...]:
     if os.environ.get("FOH_TEST_DSN"):
         return (0,)  # the one that is given, whatever its version
     return tuple(config.getoption("--pg") or VERSIONS)
+
+
+def concerns_clients(path: Path) -> bool:
+    """Whether tests of a file concern Python over the same SQL, which other tests run on every version."""
+    return path.relative_to(TESTS).as_posix().startswith(CLIENTS)
 
 
 def use_memory() -> None:
@@ -100,6 +120,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
         versions = chosen_versions(metafunc.config)
+        if concerns_clients(metafunc.definition.path) and not metafunc.config.getoption("--pg"):
+            versions = versions[:1]
         ids = [f"pg{version}" if version else "given" for version in versions]
         metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")
 

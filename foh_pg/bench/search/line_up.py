@@ -39,7 +39,9 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
     none, half = sql.SQL(""), sql.SQL("::halfvec({})").format(sql.Literal(d))
     ef = (40, 100) if quick else (20, 40, 100, 200)
     # The last ones are for who asks for nearly all of the exact nearest.
-    budgets = ((16, 50), (64, 200)) if quick else ((3, 16), (16, 50), (32, 100), (64, 200), (128, 400))
+    budgets = (
+        ((16, 50), (64, 200)) if quick else ((3, 16), (16, 50), (32, 100), (64, 200), (128, 400), (256, 800))
+    )
     dials = (0.25,) if quick else (0.125, 0.25, 0.75)
     lists = max(10, round(len(rows.base) ** 0.5))
     everyone = {
