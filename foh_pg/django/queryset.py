@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.db import ProgrammingError
 from django.db.models import Manager, QuerySet, Subquery
 
 from foh_pg.django.definition import dimensions_of
 from foh_pg.django.index import index_of
 from foh_pg.django.query import NearestQuery, Search
-from foh_pg.errors import InputError
+from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.postgres.vectors import PackedVector
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# No such function, no such schema.
+MISSING = ("42883", "3F000")
 
 
 class FohQuerySet(QuerySet):
@@ -95,6 +99,18 @@ class FohQuerySet(QuerySet):
     def __xor__(self, other: Any) -> Any:
         _refuse_to_combine(self, other, "^")
         return super().__xor__(other)
+
+    def _fetch_all(self) -> None:
+        try:
+            super()._fetch_all()
+        except ProgrammingError as error:
+            state = getattr(error.__cause__, "sqlstate", None)
+            if not _is_search(self) or state not in MISSING or "foh" not in str(error):
+                raise
+            raise IndexNotFound(
+                f"database {self.db!r} has no index for {self.model._meta.label}: run manage.py migrate; "
+                f"manage.py check --database {self.db} says what is missing"
+            ) from error
 
     def _refuse_to_search(self, score: str) -> None:
         label = self.model._meta.label

@@ -18,7 +18,7 @@ from pgvector.django import VectorField
 
 from foh_pg.django import FohIndex
 from foh_pg.django.operations import AlterFohIndex, InstallFoh, RefreshFohIndex, UpgradeFoh
-from foh_pg.errors import InputError, SchemaError
+from foh_pg.errors import IndexNotFound, InputError, SchemaError
 from tests.django_shop.catalog.models import Product
 from tests.postgres import Database
 
@@ -191,6 +191,8 @@ class TestOperations:
 
     def test_an_index_needs_the_schema(self, empty: Database) -> None:
         migrate("catalog", "0001")
+        with pytest.raises(IndexNotFound, match=r"run manage\.py migrate"):
+            list(Product.objects.nearest([1] * 8))
         index = FohIndex("vector", name="goods")
         with pytest.raises(ProgrammingError, match="schema foh is not installed") as caught:
             run(migrations.AddIndex("product", index))

@@ -32,7 +32,7 @@ from django.db.models.functions import Lower, Rank
 from django.db.utils import DataError
 from django.test.utils import CaptureQueriesContext
 
-from foh_pg.errors import InputError
+from foh_pg.errors import IndexNotFound, InputError
 from tests.django_shop.catalog.models import Article, Book, Brand, Film, Product, Review
 from tests.integration.django_shop.conftest import ROWS, vector
 from tests.postgres import Database
@@ -171,6 +171,23 @@ class TestFilter:
         assert names(found) == expected(
             6, lambda p: p.price < 40 and "odd" not in p.tags and p.brand and p.brand.name == "Acme" and p.reviews.exists()
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "value", ["it's", "\\'; --", 'a"b', "$foh$", "100%", "%s %(x)s", "{}", "') OR (true"]
+    )
+    def test_values_are_values(self, value: str) -> None:
+        product = Product.objects.create(
+            name=value, price=1, tags=[value], details={value: value}, vector=vector(1)
+        )
+        Review.objects.create(product=product, stars=77)
+        for condition in (
+            Q(name=value),
+            Q(tags__contains=[value]),
+            Q(details__contains={value: value}),
+            Q(name__contains=value, reviews__stars=77),
+            Q(pk__in=Product.objects.filter(name=value).values("pk")),
+        ):
+            assert list(Product.objects.filter(condition).nearest(vector(7), k=5)) == [product]
 
     def test_nothing_matches(self) -> None:
         found = Product.objects.nearest(vector(7), k=5)
@@ -354,6 +371,12 @@ class TestErrors:
             Film.objects.nearest(vector(1))
         with pytest.raises(InputError, match=r"catalog\.Article has a field named 'score'"):
             Article.objects.nearest(vector(1))
+
+    def test_of_a_database_without_the_index(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT foh.drop_index('products')")
+        with pytest.raises(IndexNotFound, match=r"for catalog\.Product: run manage\.py migrate"):
+            list(Product.objects.nearest(vector(1)))
 
     def test_of_the_server(self) -> None:
         with pytest.raises(DataError, match="probes is 0"), transaction.atomic():
