@@ -51,6 +51,9 @@ def use_memory() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     use_memory()
+    config.addinivalue_line(
+        "markers", "once: depends on a framework alone, runs on one version of PostgreSQL"
+    )
     shared = getattr(config, "workerinput", {}).get("foh_servers")
     # Below /tmp and not below pytest's own directory: the path of a Unix socket is short.
     servers = Servers(Path(shared or tempfile.mkdtemp(prefix="foh-test-")))
@@ -95,6 +98,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, value in report.user_properties:
             if name == "storm" and report.when == "call":
                 terminalreporter.write_line(f"storm: {value}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    first = chosen_versions(config)[0]
+    again = {
+        item
+        for item in items
+        if item.get_closest_marker("once")
+        and hasattr(item, "callspec")
+        and item.callspec.params.get("server", first) != first
+    }
+    if again:
+        items[:] = [item for item in items if item not in again]
+        config.hook.pytest_deselected(items=list(again))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

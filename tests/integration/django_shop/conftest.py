@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.conftest import chosen_versions
 from tests.postgres import Database, Server, install_pgvector
 
 django = pytest.importorskip("django")
@@ -34,21 +32,6 @@ from tests.django_shop.catalog.models import (  # noqa: E402
 )
 
 ROWS = 60
-
-# What is run on every version of PostgreSQL; the rest depends on Django alone.
-EVERYWHERE = ("TestSampleProject", "TestNearest")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    first = chosen_versions(config)[0]
-    here = str(Path(__file__).parent)
-    kept, left = [], []
-    for item in items:
-        version = getattr(item, "callspec", None) and item.callspec.params.get("server", first)
-        everywhere = not str(item.path).startswith(here) or any(name in item.nodeid for name in EVERYWHERE)
-        (kept if everywhere or version in (None, first) else left).append(item)
-    items[:] = kept
-    config.hook.pytest_deselected(items=left)
 
 
 def vector(seed: int) -> list[float]:

@@ -15,6 +15,8 @@ from foh_pg.django.checks import _check_index, check_databases, check_models
 from tests.integration.django_shop.conftest import point_at
 from tests.postgres import Database
 
+pytestmark = pytest.mark.once
+
 
 def ids(messages: list[Any]) -> list[str]:
     return [message.id.removeprefix("foh_pg.") for message in messages]

@@ -16,6 +16,8 @@ from tests.django_shop.catalog.models import Product
 from tests.integration.django_shop.conftest import vector
 from tests.postgres import Database
 
+pytestmark = pytest.mark.once
+
 
 def names(found: Any) -> list[str]:
     return [product.name for product in found]

@@ -100,6 +100,7 @@ def changed(**index: Any) -> list[Any]:
     return found["catalog"][0].operations if found else []
 
 
+@pytest.mark.once
 class TestMakemigrations:
     def test_nothing_changed(self) -> None:
         assert changed() == []
@@ -163,6 +164,7 @@ def run(*operations: Any, back: bool = False) -> None:
             migration.apply(state, editor)
 
 
+@pytest.mark.once
 class TestOperations:
     def test_the_schema_stays_while_others_need_it(self, empty: Database) -> None:
         migrate("catalog", "0002")
@@ -230,6 +232,7 @@ class TestOperations:
         assert ('the "it\'s"',) not in rows("SELECT name FROM foh.index")
 
 
+@pytest.mark.once
 class TestModelsWithTheirIndexes:
     """CreateModel with the index among its options, as makemigrations of Django 5 writes it."""
 

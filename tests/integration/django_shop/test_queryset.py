@@ -96,6 +96,7 @@ class TestNearest:
         assert str(Film.objects.nearest(vector(304), k=1, index="films_by_plot").get().pk)[-1] == "4"
 
 
+@pytest.mark.once
 class TestSimilar:
     def test_without_itself(self) -> None:
         product = Product.objects.get(name="product 7")
@@ -148,6 +149,7 @@ FILTERS: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.once
 class TestFilter:
     @pytest.mark.parametrize("name", FILTERS)
     def test_is_part_of_the_search(self, name: str) -> None:
@@ -217,6 +219,7 @@ class TestFilter:
         assert "review" not in outside
 
 
+@pytest.mark.once
 class TestComposing:
     def test_select_related_and_prefetch(self) -> None:
         found = Product.objects.nearest(vector(7), k=6).select_related("brand").prefetch_related("reviews")
@@ -338,6 +341,7 @@ class TestComposing:
         assert names(found) == expected(2)
 
 
+@pytest.mark.once
 class TestErrors:
     @pytest.mark.parametrize(
         ("search", "message"),
@@ -383,6 +387,7 @@ class TestErrors:
             list(Product.objects.nearest(vector(1), probes=0))
 
 
+@pytest.mark.once
 class TestOtherConnections:
     @pytest.mark.parametrize("shop", [{"server_side_binding": True}], indirect=True)
     def test_parameters_bound_by_the_server(self, shop: Any) -> None:
