@@ -188,11 +188,15 @@ class FohDocumentStore:
 
     # What stores may have
 
-    def delete_all_documents(self) -> None:
-        self._run(lambda c, t: statements.delete_where(c, t, None), 0)
+    def delete_all_documents(self, recreate_index: bool = False) -> None:
+        """Delete everything; `recreate_index` drops table and index, and what the index learned, too.
 
-    async def delete_all_documents_async(self) -> None:
-        await self._arun(lambda c, t: statements.delete_where(c, t, None), 0)
+        Both are made again with the next document, as this store says, with other `bits` perhaps.
+        """
+        self._run(self._emptier(recreate_index), 0)
+
+    async def delete_all_documents_async(self, recreate_index: bool = False) -> None:
+        await self._arun(self._emptier(recreate_index), 0)
 
     def delete_by_filter(self, filters: Filters) -> int:
         """How many documents were deleted."""
@@ -337,6 +341,19 @@ class FohDocumentStore:
             return statements.write(connection, table, rows, policy)
 
         return run
+
+    def _emptier(self, recreate_index: bool) -> Callable[[sa.Connection, Documents], int]:
+        if not recreate_index:
+            return lambda c, t: statements.delete_where(c, t, None)
+        if self.existing:
+            raise InputError(f"{self.table!r} was there before this store, which does not drop it")
+
+        def drop(connection: sa.Connection, table: Documents) -> int:
+            self._found = None
+            table.table.metadata.drop_all(connection)
+            return 0
+
+        return drop
 
     def _updater(
         self, filters: Filters, meta: Mapping[str, Any]

@@ -51,7 +51,8 @@ class SameDocuments:
         await store.close_async()
         with shared.connect() as connection:
             # As good as a new table, and much faster.
-            connection.execute("DELETE FROM haystack_documents")
+            if connection.execute("SELECT to_regclass('haystack_documents')").fetchone() != (None,):
+                connection.execute("DELETE FROM haystack_documents")
 
     @staticmethod
     def assert_documents_are_equal(received: list[Document], expected: list[Document]) -> None:
@@ -303,6 +304,8 @@ class TestConnections:
         assert store.update_by_filter(dear, {"color": "blue"}) == 2
         assert store.get_metadata_field_unique_values("color") == (["blue", "red"], 2)
         assert store.get_metadata_field_min_max("price") == {"min": 1, "max": 3}
+        with pytest.raises(InputError, match="was there before this store"):
+            store.delete_all_documents(recreate_index=True)
         store.delete_documents(["2", "3"])
         assert owner.execute("SELECT no, descr, price, color FROM wares").fetchall() == [
             (1, "ware 1", 1, "red")
