@@ -157,7 +157,8 @@ class AlterFohIndex(IndexOperation):
 class RefreshFohIndex(IndexOperation):
     """Let an index follow its table, after RenameModel, AlterModelTable or an AlterField of its columns.
 
-    Searches are refused between that operation and this one; writes are not.
+    It stands in the same migration as that operation, behind it, and follows the way back too. Without it
+    searches are refused; writes are not.
     """
 
     def __init__(self, model_name: str, name: str) -> None:
@@ -175,9 +176,11 @@ class RefreshFohIndex(IndexOperation):
         if self.allow_migrate_model(schema_editor.connection.alias, model):
             schema_editor.execute(statements.refresh(self.name), params=None)
 
-    # Undone before the operation that it followed: the names are still those that the index knows.
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        pass
+        # This is undone before the operation that it followed, so it waits for the end of the migration.
+        model = to_state.apps.get_model(app_label, self.model_name)
+        if self.allow_migrate_model(schema_editor.connection.alias, model):
+            schema_editor.deferred_sql.append(statements.refresh(self.name))
 
     def describe(self) -> str:
         return f"Let index {self.name} follow {self.model_name}"

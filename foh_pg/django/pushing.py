@@ -121,6 +121,8 @@ def _without_search(query: Any, join: SearchJoin, where: WhereNode) -> Any:
         inner.group_by = tuple(each for each in inner.group_by if not _reads(each, join))
     inner.clear_limits()
     inner.clear_ordering(force=True)
+    # A search locks nothing: its rows are locked by the statement around it.
+    inner.select_for_update = inner.select_related = False
     return inner
 
 

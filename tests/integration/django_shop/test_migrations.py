@@ -222,7 +222,11 @@ class TestOperations:
         operations = (migrations.AlterModelTable("product", "goods"), RefreshFohIndex("product", "products"))
         run(*operations)
         assert rows("SELECT source_name FROM foh.index WHERE name = 'products'") == [("public.goods",)]
-        assert rows("SELECT count(*) FROM foh.products_search('[1,0,0,0,0,0,0,0]', 3)") == [(3,)]
+        found = "SELECT count(*) FROM foh.products_search('[1,0,0,0,0,0,0,0]', 3)"
+        assert rows(found) == [(3,)]
+        run(*operations, back=True)
+        assert rows("SELECT source_name FROM foh.index WHERE name = 'products'") == [("public.products",)]
+        assert rows(found) == [(3,)]
 
     def test_names_with_quotes(self, migrated: Database) -> None:
         index = FohIndex("vector", name='the "it\'s"')

@@ -337,8 +337,10 @@ class TestComposing:
         assert names(Book.objects.filter(isbn="978-3", price__lt=9).nearest(vector(101), k=3)) == ["book 3"]
 
     def test_locking(self) -> None:
-        found = Product.objects.nearest(vector(7), k=2).select_for_update(of=("self",))
-        assert names(found) == expected(2)
+        near = Product.objects.filter(brand__name="Acme", price__gt=0).nearest(vector(7), k=2)
+        wanted = expected(2, lambda p: p.brand and p.brand.name == "Acme")
+        assert names(near.select_for_update()) == wanted
+        assert names(near.select_related("brand").select_for_update(of=("self",))) == wanted
 
 
 @pytest.mark.once
