@@ -10,11 +10,11 @@ from langchain_core.documents import Document
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.functions import Function
 
-from foh_pg.langchain.documents import Documents, VectorIn
 from foh_pg.langchain.filters import Filter, condition
 from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.sqlalchemy.types import QueryVector
+from foh_pg.stores.documents import Documents, VectorIn
 
 # pgvector's functions, by the distance of an index. Of the inner product, the negative: nearer is smaller.
 DISTANCES = {"cosine": "cosine_distance", "l2": "l2_distance", "ip": "vector_negative_inner_product"}

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from foh_pg.errors import InputError
 from foh_pg.langchain import statements
-from foh_pg.langchain.documents import PIN, Documents, ExistingTable, OwnTable, Source
-from foh_pg.langchain.engines import Engines
 from foh_pg.langchain.filters import Filter
 from foh_pg.langchain.statements import Found
+from foh_pg.stores.documents import PIN, Documents, ExistingTable, OwnTable, Source
+from foh_pg.stores.engines import Engines
 
 T = TypeVar("T")
 Connectable = str | sa.URL | sa.Engine | AsyncEngine

@@ -1,6 +1,6 @@
 """Query vectors as parameters, as pgvector reads them: in binary, or as text for drivers that send text.
 
-The one codec of the client, of SQLAlchemy and of LangChain. pgvector's own needs the oid of its type, which
+The one codec of the client and of all frameworks. pgvector's own needs the oid of its type, which
 would cost a question to the server.
 """
 

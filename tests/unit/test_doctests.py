@@ -1,4 +1,4 @@
-"""Every example in the documentation of the learner's modules runs."""
+"""Every example in the documentation of these modules runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import foh_pg.learners
 import foh_pg.pool
 
 MODULES = [
+    "foh_pg.django.statements",
     "foh_pg.hashing",
     *(f"foh_pg.arrays.{module.name}" for module in pkgutil.iter_modules(foh_pg.arrays.__path__)),
     *(f"foh_pg.learners.{module.name}" for module in pkgutil.iter_modules(foh_pg.learners.__path__)),

@@ -36,7 +36,7 @@ SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
 PIN = "SET LOCAL search_path = pg_catalog, pg_temp"
 # Two processes may need the table at the same time; a table that is there is no error, its index would be.
 LOCK = sa.text(
-    "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.langchain ' || :name, 0))"
+    "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.stores ' || :name, 0))"
 )
 
 
@@ -55,6 +55,15 @@ class VectorIn(Vector):
 
 
 @dataclass(frozen=True)
+class Blob:
+    """The columns of what a document has in place of text."""
+
+    data: sa.Column[Any]
+    meta: sa.Column[Any]
+    mime_type: sa.Column[Any]
+
+
+@dataclass(frozen=True)
 class Documents:
     """A table as the store uses it."""
 
@@ -66,13 +75,16 @@ class Documents:
     metadata: sa.Column[Any] | Mapping[str, sa.Column[Any]]
     labels: sa.Column[Any] | None
     vector_schema: str
+    blob: Blob | None = None
+    # What rows are numbered by as they are written.
+    number: sa.Column[Any] | None = None
 
     @property
     def table(self) -> sa.Table:
         return self.index.table
 
     def key_of(self, identifier: str) -> Any:
-        """The key for an identifier of LangChain's, which is text."""
+        """The key for an identifier of a framework's, which is text."""
         try:
             python_type = self.key.type.python_type
         except NotImplementedError:

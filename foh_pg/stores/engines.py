@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
 import sqlalchemy as sa
-from langchain_core.runnables.config import run_in_executor
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -28,7 +28,7 @@ class Engines:
 
     async def arun(self, function: Callable[[sa.Connection], T]) -> T:
         if isinstance(self._given, sa.Engine):
-            return await run_in_executor(None, self.run, function)
+            return await asyncio.to_thread(self.run, function)
         async with self._async.begin() as connection:
             return await connection.run_sync(function)
 
@@ -45,7 +45,7 @@ class Engines:
     def _sync(self) -> sa.Engine:
         if isinstance(self._given, AsyncEngine):
             raise InputError(
-                "this store has an AsyncEngine: call the async methods (asimilarity_search, ...), "
+                "this store has an AsyncEngine: call the async methods, "
                 "or give it a connection string, which serves both"
             )
         return self._given if isinstance(self._given, sa.Engine) else sa.create_engine(url(self._given))

@@ -1,0 +1,19 @@
+"""The application "foh_pg.django": system checks and a command, no models."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+
+
+class FohConfig(AppConfig):
+    name = "foh_pg.django"
+    # The last part of the name, which Django would take, says whose framework it is and not who we are.
+    label = "foh_pg"
+    verbose_name = "foh_pg"
+
+    def ready(self) -> None:
+        from foh_pg.django.checks import check_databases, check_models
+
+        checks.register(check_models, checks.Tags.models)
+        checks.register(check_databases, checks.Tags.database)

@@ -1,0 +1,111 @@
+"""What an index is made from: the names of tables and columns behind the fields of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Field
+
+from foh_pg.errors import InputError
+
+if TYPE_CHECKING:
+    from foh_pg.django.index import FohIndex
+
+
+class MissingField(InputError):
+    """A model has no such field."""
+
+
+class Labels(NamedTuple):
+    """Where the labels are: a column of the model's table, or of a table with the key of the model."""
+
+    column: str
+    table: str | None = None
+    key: str | None = None
+
+
+class Definition(NamedTuple):
+    name: str
+    table: str
+    embedding: str
+    labels: Labels | None
+    bits: int
+    dimensions: int | None
+    distance: str
+    learner: str
+    options: Mapping[str, Any]
+
+
+def define(index: FohIndex, model: Any) -> Definition:
+    # Django 5.2 and later have keys of several columns, and the list of their fields.
+    if len(getattr(model._meta, "pk_fields", ())) > 1:
+        raise InputError(
+            f"FohIndex {index.name!r}: {model._meta.label} has a primary key of several columns, "
+            "an index needs a key of one"
+        )
+    return Definition(
+        index.name,
+        model._meta.db_table,
+        str(_own_field(index, model, "embedding", index.embedding).column),
+        None if index.labels is None else _labels(index, model, index.labels),
+        index.bits,
+        index.dimensions,
+        index.distance,
+        index.learner,
+        index.options,
+    )
+
+
+def dimensions_of(index: FohIndex, model: Any) -> int | None:
+    """As the index or its field says; None where only the database knows."""
+    if index.dimensions is not None:
+        return index.dimensions
+    declared = getattr(model._meta.get_field(index.embedding), "dimensions", None)
+    return None if declared is None else int(declared)
+
+
+def _labels(index: FohIndex, model: Any, path: str) -> Labels:
+    name, _, rest = path.partition("__")
+    field = _field(index, model, "labels", name)
+    if field.many_to_many and not field.auto_created:
+        if rest:
+            raise InputError(
+                f"FohIndex {index.name!r}: labels={path!r} asks for a field behind a ManyToManyField; "
+                f"labels={name!r} takes the rows themselves as labels, which serves as well"
+            )
+        through = field.remote_field.through._meta
+        return Labels(field.m2m_reverse_name(), through.db_table, field.m2m_column_name())
+    if field.one_to_many and rest:
+        related = field.related_model
+        column = _own_field(index, related, "labels", rest).column
+        return Labels(column, related._meta.db_table, field.field.column)
+    if rest or not isinstance(field, Field):
+        raise InputError(
+            f"FohIndex {index.name!r}: labels={path!r} leads through {name!r}; labels are a field of "
+            f"{model._meta.label}, a ManyToManyField, or a field of rows that refer to it "
+            "(their related_name, two underscores, the field)"
+        )
+    return Labels(str(_own_field(index, model, "labels", path).column))
+
+
+def _own_field(index: FohIndex, model: Any, role: str, name: str) -> Any:
+    """A field with a column in the table of the model itself, not in that of a parent."""
+    field = _field(index, model, role, name)
+    if field not in model._meta.local_concrete_fields:
+        raise InputError(
+            f"FohIndex {index.name!r}: field {name!r} ({role}) is no column of the table of "
+            f"{model._meta.label}"
+        )
+    return field
+
+
+def _field(index: FohIndex, model: Any, role: str, name: str) -> Any:
+    try:
+        return model._meta.get_field(name)
+    except FieldDoesNotExist as error:
+        known = ", ".join(field.name for field in model._meta.get_fields())
+        raise MissingField(
+            f"FohIndex {index.name!r}: {model._meta.label} has no field {name!r} ({role}); it has {known}"
+        ) from error

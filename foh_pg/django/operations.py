@@ -1,0 +1,206 @@
+"""Operations for migrations: InstallFoh, UpgradeFoh, AlterFohIndex, RefreshFohIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import router
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.operations.models import IndexOperation
+
+from foh_pg.django import statements
+from foh_pg.django.databases import driver_connection, is_postgresql
+from foh_pg.django.index import FohIndex
+from foh_pg.errors import InputError, SchemaError
+
+# From the catalog, which everybody may read, and whoever owns the tables.
+INDEXED = """
+SELECT DISTINCT pg_catalog.format('%I.%I', n.nspname, c.relname)
+FROM pg_catalog.pg_trigger t
+JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
+JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('foh')
+ORDER BY 1
+"""
+
+
+class UpgradeFoh(Operation):
+    """Bring schema `foh` to the version of the installed foh_pg, after an upgrade of the package.
+
+    Going back leaves the schema as it is: what the package needs does not depend on your migrations.
+    """
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        pass
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        from foh_pg.schema import migrations
+
+        if not _is_ours(app_label, schema_editor):
+            return
+        if schema_editor.collect_sql:
+            _collect(schema_editor, migrations.offline_statements(start=_revision(schema_editor.connection)))
+        else:
+            migrations.migrate(driver_connection(schema_editor.connection))
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        pass
+
+    def describe(self) -> str:
+        return "Bring schema foh up to date"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        return "upgrade_foh"
+
+
+class InstallFoh(UpgradeFoh):
+    """Install schema `foh`, or bring one that is there up to date. pgvector must be there already.
+
+    Going back removes the schema, and is refused while a table has an index: AddIndex, undone first, removes
+    those of the same migrations.
+    """
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        from foh_pg.schema import migrations
+
+        if not _is_ours(app_label, schema_editor):
+            return
+        if schema_editor.collect_sql:
+            _collect(schema_editor, migrations.offline_statements(migrations.BASE, migrations.HEAD))
+            return
+        with schema_editor.connection.cursor() as cursor:
+            cursor.execute(INDEXED)
+            tables = [name for (name,) in cursor.fetchall()]
+        if tables:
+            raise SchemaError(
+                f"schema foh cannot be removed, {', '.join(tables)} has an index in it: drop that index "
+                "first (foh-pg status lists them), or keep the schema with migrate --fake"
+            )
+        migrations.migrate(driver_connection(schema_editor.connection), migrations.BASE)
+
+    def describe(self) -> str:
+        return "Install schema foh"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        return "install_foh"
+
+
+class AlterFohIndex(IndexOperation):
+    """Change options of an index and keep what it has learned.
+
+    >>> AlterFohIndex("product", "products", probes=8, reset=["dial"])
+
+    Write it in place of the RemoveIndex and AddIndex that makemigrations writes for a changed option: these
+    would make another index, to be built. `reset` names options that are declared no longer; they get their
+    defaults.
+    """
+
+    def __init__(self, model_name: str, name: str, *, reset: Sequence[str] = (), **options: Any) -> None:
+        if not options and not reset:
+            raise InputError(f"AlterFohIndex({model_name!r}, {name!r}) names no option, as in probes=8")
+        self.model_name = model_name
+        self.name = name
+        self.reset = list(reset)
+        self.options = options
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        given = {"model_name": self.model_name, "name": self.name, **self.options}
+        if self.reset:
+            given["reset"] = self.reset
+        return self.__class__.__qualname__, [], given
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        old = self._index(app_label, state)
+        new = old.clone()
+        kept = {name: value for name, value in old.options.items() if name not in self.reset}
+        new.options = {**kept, **self.options}
+        state.remove_index(app_label, self.model_name_lower, self.name)
+        state.add_index(app_label, self.model_name_lower, new)
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        self._alter(app_label, schema_editor, to_state, self.options, self.reset)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        declared = self._index(app_label, to_state).options
+        changed = {*self.options, *self.reset}
+        before = {name: value for name, value in declared.items() if name in changed}
+        self._alter(app_label, schema_editor, to_state, before, changed - set(before))
+
+    def _alter(
+        self, app_label: str, schema_editor: Any, state: Any, options: dict[str, Any], reset: Iterable[str]
+    ) -> None:
+        model = state.apps.get_model(app_label, self.model_name)
+        if self.allow_migrate_model(schema_editor.connection.alias, model):
+            schema_editor.execute(statements.alter(self.name, options, reset), params=None)
+
+    def _index(self, app_label: str, state: Any) -> FohIndex:
+        index = state.models[app_label, self.model_name_lower].get_index_by_name(self.name)
+        if not isinstance(index, FohIndex):
+            raise InputError(
+                f"{self.name!r} of {self.model_name} is a {type(index).__name__}, not a FohIndex"
+            )
+        return index
+
+    def describe(self) -> str:
+        changed = ", ".join([*self.options, *self.reset])
+        return f"Alter {changed} of index {self.name} on {self.model_name}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        return f"alter_{self.model_name_lower}_{self.name.lower()}"
+
+
+class RefreshFohIndex(IndexOperation):
+    """Let an index follow its table, after RenameModel, AlterModelTable or an AlterField of its columns.
+
+    It stands in the same migration as that operation, behind it, and follows the way back too. Without it
+    searches are refused; writes are not.
+    """
+
+    def __init__(self, model_name: str, name: str) -> None:
+        self.model_name = model_name
+        self.name = name
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        return self.__class__.__qualname__, [], {"model_name": self.model_name, "name": self.name}
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        pass
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        model = to_state.apps.get_model(app_label, self.model_name)
+        if self.allow_migrate_model(schema_editor.connection.alias, model):
+            schema_editor.execute(statements.refresh(self.name), params=None)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        # This is undone before the operation that it followed, so it waits for the end of the migration.
+        model = to_state.apps.get_model(app_label, self.model_name)
+        if self.allow_migrate_model(schema_editor.connection.alias, model):
+            schema_editor.deferred_sql.append(statements.refresh(self.name))
+
+    def describe(self) -> str:
+        return f"Let index {self.name} follow {self.model_name}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        return f"refresh_{self.model_name_lower}_{self.name.lower()}"
+
+
+def _is_ours(app_label: str, schema_editor: Any) -> bool:
+    connection = schema_editor.connection
+    return is_postgresql(connection) and router.allow_migrate(connection.alias, app_label)
+
+
+def _revision(connection: Any) -> str:
+    from foh_pg.schema import migrations
+
+    return migrations.revision(driver_connection(connection))
+
+
+def _collect(schema_editor: Any, collected: list[str]) -> None:
+    for statement in collected:
+        schema_editor.execute(statement, params=None)

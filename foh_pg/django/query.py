@@ -1,0 +1,190 @@
+"""A search inside a statement of Django's: a join with the rows that foh.<index>_search returns.
+
+Django makes statements from a Query. Ours has one more table in its FROM clause, which is the search. When a
+statement is made, the conditions of the query move into that search as its argument `filter`; see pushing.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db.models import FloatField
+from django.db.models.expressions import Col
+from django.db.models.sql import Query
+from django.db.models.sql.constants import INNER
+
+from foh_pg.django.pushing import Pushed, split
+from foh_pg.index.calls import function
+
+ALIAS = "foh_search"
+
+
+def _score() -> Any:
+    """A field that belongs to no model: it has a column, and no name by which a model would know it."""
+    field = FloatField()
+    field.column = "score"
+    return field
+
+
+SCORE = _score()
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked: `query` is the text of a vector, or an expression; None leaves a choice to the index."""
+
+    index: str
+    # The model that declares the index: the one that is searched, or a parent of it.
+    source: Any
+    query: Any
+    k: int
+    probes: int | None
+    shortlist: int | None
+    labels: float | None
+
+    def with_query(self, query: Any) -> Search:
+        return replace(self, query=query)
+
+    def arguments(self) -> dict[str, Any]:
+        given = {"k": self.k, "probes": self.probes, "shortlist": self.shortlist, "labels": self.labels}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class SearchJoin:
+    """What Django expects of an entry in Query.alias_map, for a function in place of a table."""
+
+    search: Search
+    parent_alias: str
+    table_alias: str
+    # None until a statement is made, or where Django has made an UPDATE or a DELETE of the query.
+    pushed: Pushed | None = None
+
+    join_type = INNER
+    join_field = None
+    join_cols = ()
+    nullable = False
+    filtered_relation = None
+
+    @property
+    def table_name(self) -> str:
+        return f"foh.{self.search.index}_search"
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        query, parameters = self._query(compiler)
+        arguments = self.search.arguments()
+        named = [f"query => {query}", *(f"{name} => %s" for name in arguments)]
+        parameters += arguments.values()
+        pushed = self.pushed or split(compiler.query, self)[0]
+        if (condition := self._condition(pushed, compiler, connection)) is not None:
+            named.append("filter => %s")
+            parameters.append(condition)
+        quote = getattr(compiler, "quote_name", None) or compiler.quote_name_unless_alias
+        alias = quote(self.table_alias)
+        key, key_parameters = compiler.compile(compiler.query.model._meta.pk.get_col(self.parent_alias))
+        call = f"{function(self.search.index, 'search').as_string(None)}({', '.join(named)})"
+        joined = f"INNER JOIN {call} AS {alias} (key, distance, score)"
+        # PostgreSQL's own operator, whatever stands before it in the search_path.
+        return f"{joined} ON ({key} OPERATOR(pg_catalog.=) {alias}.key)", [*parameters, *key_parameters]
+
+    def _query(self, compiler: Any) -> tuple[str, list[Any]]:
+        if isinstance(self.search.query, str):
+            return "%s", [self.search.query]
+        query, parameters = compiler.compile(self.search.query)
+        return query, list(parameters)
+
+    def _condition(self, pushed: Pushed, compiler: Any, connection: Any) -> str | None:
+        try:
+            return pushed.text(compiler, connection, self.search.source)
+        except EmptyResultSet:
+            if compiler.elide_empty:
+                raise
+            return "false"
+
+    def relabeled_clone(self, change_map: dict[str, str]) -> SearchJoin:
+        search = self.search
+        if hasattr(search.query, "relabeled_clone"):
+            search = search.with_query(search.query.relabeled_clone(change_map))
+        return replace(
+            self,
+            search=search,
+            parent_alias=change_map.get(self.parent_alias, self.parent_alias),
+            table_alias=change_map.get(self.table_alias, self.table_alias),
+        )
+
+    # Django takes equal joins for one, and turns inner ones into outer ones. A search is only itself.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def promote(self) -> SearchJoin:
+        return self
+
+    def demote(self) -> SearchJoin:
+        return self
+
+
+class NearestQuery(Query):
+    """A Query with a search in it."""
+
+    @property
+    def search_alias(self) -> str | None:
+        for alias, table in self.alias_map.items():
+            if isinstance(table, SearchJoin):
+                return str(alias)
+        return None
+
+    def add_search(self, search: Search) -> Any:
+        """Join the search; the column with the score."""
+        if not isinstance(search.query, str):
+            search = search.with_query(search.query.resolve_expression(self))
+        join = SearchJoin(search, self.get_initial_alias(), ALIAS)
+        self.alias_map[ALIAS] = join
+        self.alias_refcount[ALIAS] = 1
+        self.table_map[join.table_name] = [ALIAS]
+        return Col(ALIAS, SCORE)
+
+    def get_compiler(self, using: Any = None, connection: Any = None, elide_empty: bool = True) -> Any:
+        alias = self.search_alias
+        statement = self if alias is None else self._with_pushed_conditions(alias)
+        return Query.get_compiler(statement, using, connection, elide_empty)
+
+    def resolve_expression(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        """As a subquery: the vector may come from the statement around it (OuterRef)."""
+        clone = super().resolve_expression(query, *args, **kwargs)
+        for alias, table in list(clone.alias_map.items()):
+            if isinstance(table, SearchJoin) and not isinstance(table.search.query, str):
+                resolved = table.search.query.resolve_expression(query, *args, **kwargs)
+                clone.alias_map[alias] = replace(table, search=table.search.with_query(resolved))
+        return clone
+
+    def _with_pushed_conditions(self, alias: str) -> Query:
+        statement = self.clone()
+        join = statement.alias_map[alias]
+        pushed, rest = split(statement, join)
+        statement.where = rest
+        statement.alias_map[alias] = replace(join, pushed=pushed)
+        _leave_out_unused_joins(statement)
+        return statement
+
+
+def _leave_out_unused_joins(query: Any) -> None:
+    """What was joined for conditions alone: rows that match twice would be found twice.
+
+    Joins for select_related and for order_by are made, or taken up again, when the statement is compiled.
+    """
+    if query.extra or query.extra_tables or query.distinct_fields:
+        return
+    grouped = query.group_by if isinstance(query.group_by, tuple) else ()
+    used = [*query.select, *query.annotations.values(), *grouped, query.where]
+    kept = {query.base_table, *Query._gen_col_aliases(used)}
+    for alias in list(kept):
+        while alias in query.alias_map and (alias := query.alias_map[alias].parent_alias) is not None:
+            kept.add(alias)
+    for alias, table in query.alias_map.items():
+        if alias not in kept and not isinstance(table, SearchJoin):
+            query.alias_refcount[alias] = 0

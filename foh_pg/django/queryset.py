@@ -1,0 +1,166 @@
+"""Searches as querysets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import ProgrammingError
+from django.db.models import Manager, QuerySet, Subquery
+
+from foh_pg.django.definition import dimensions_of
+from foh_pg.django.index import index_of
+from foh_pg.django.query import NearestQuery, Search
+from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.postgres.vectors import PackedVector
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# No such function, no such schema.
+MISSING = ("42883", "3F000")
+
+
+class FohQuerySet(QuerySet):
+    """A queryset that can be searched; `FohManager` has its methods, and so has `as_manager()` of it."""
+
+    def nearest(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        labels: float | None = None,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        index: str | None = None,
+        score: str = "score",
+    ) -> Self:
+        """The k instances nearest to `query`, nearest first, each with its score.
+
+        The result is a queryset as any other. What it is filtered by, before this call or after it, is part
+        of the search: k instances come back whenever k match. A condition on the score alone is applied to
+        the k instances that were found.
+
+        >>> Product.objects.filter(brand__name="Acme").nearest(vector, k=10).select_related("brand")
+        >>> [product.score async for product in Product.objects.nearest(vector, labels=0)]
+
+        Parameters
+        ----------
+        query
+            A list or an array of numbers, or an expression of type vector, such as a Subquery.
+        labels
+            How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1
+            (instances likeliest to share a label); None: the index's option `dial`.
+        probes, shortlist
+            Lists to read and rows to rank with the exact distance; None: the index's own choice.
+        index
+            The name of the FohIndex, where the model has several.
+        score
+            How the attribute with the score is called: smaller is nearer.
+        """
+        self._refuse_to_search(score)
+        chosen, declaring = index_of(self.model, index)
+        _refuse_arguments(k, labels)
+        if not hasattr(query, "resolve_expression"):
+            query = _packed(query, dimensions_of(chosen, declaring), chosen.name)
+        search = Search(chosen.name, declaring, query, k, probes, shortlist, labels)
+        found = self._chain()
+        found.query = found.query.chain(NearestQuery)
+        column = found.query.add_search(search)
+        return found.annotate(**{score: column}).order_by(score, "pk")  # type: ignore[no-any-return]
+
+    def similar_to(self, instance: Any, k: int = 10, *, index: str | None = None, **arguments: Any) -> Self:
+        """The k instances nearest to one of them, without that one.
+
+        Takes an instance, or the key of one, and the other arguments of `nearest`.
+
+        >>> Product.objects.filter(in_stock=True).similar_to(product, k=5)
+        """
+        chosen, declaring = index_of(self.model, index)
+        if isinstance(instance, declaring._meta.concrete_model):
+            key = instance.pk
+            query = getattr(instance, chosen.embedding)
+            if query is None:
+                raise InputError(f"{instance!r} has no {chosen.embedding}: nothing can be similar to it")
+        else:
+            key = instance
+            rows = declaring._base_manager.using(self.db).filter(pk=key)
+            query = Subquery(rows.values(chosen.embedding))
+        found = self.nearest(query, k, index=chosen.name, **arguments)
+        return found if key is None else found.exclude(pk=key)
+
+    def __and__(self, other: Any) -> Any:
+        _refuse_to_combine(self, other, "&")
+        return super().__and__(other)
+
+    def __or__(self, other: Any) -> Any:
+        _refuse_to_combine(self, other, "|")
+        return super().__or__(other)
+
+    def __xor__(self, other: Any) -> Any:
+        _refuse_to_combine(self, other, "^")
+        return super().__xor__(other)
+
+    def _fetch_all(self) -> None:
+        try:
+            super()._fetch_all()
+        except ProgrammingError as error:
+            state = getattr(error.__cause__, "sqlstate", None)
+            if not _is_search(self) or state not in MISSING or "foh" not in str(error):
+                raise
+            raise IndexNotFound(
+                f"database {self.db!r} has no index for {self.model._meta.label}: run manage.py migrate; "
+                f"manage.py check --database {self.db} says what is missing"
+            ) from error
+
+    def _refuse_to_search(self, score: str) -> None:
+        label = self.model._meta.label
+        if self.query.combinator:
+            raise InputError(f"{label}: search first, then {self.query.combinator}()")
+        if self.query.is_sliced:
+            raise InputError(f"{label}: search first, then slice: nearest(vector, k=10)[:5]")
+        if self._fields is not None:
+            raise InputError(f"{label}: search first, then values(): nearest(vector).values('pk', 'score')")
+        if _is_search(self):
+            raise InputError(f"{label}: this queryset is the answer to a search already")
+        if score in {name for field in self.model._meta.get_fields() for name in _names(field)}:
+            raise InputError(
+                f"{label} has a field named {score!r}: name the score otherwise, "
+                "as in nearest(vector, score='nearness')"
+            )
+
+
+class FohManager(Manager.from_queryset(FohQuerySet)):  # type: ignore[misc]
+    """A manager with `nearest` and `similar_to`."""
+
+
+def _names(field: Any) -> set[str]:
+    return {field.name, getattr(field, "attname", field.name)}
+
+
+def _packed(query: Any, expected: int | None, index: str) -> str:
+    vector = PackedVector(query)
+    if expected is not None and len(vector.values) != expected:
+        raise InputError(f"index {index!r} has {expected} dimensions, the query has {len(vector.values)}")
+    return vector.text()
+
+
+def _refuse_arguments(k: int, labels: float | None) -> None:
+    if not isinstance(k, int) or k < 1:
+        raise InputError(f"k is {k!r}, it must be a number of rows, 1 or more")
+    if labels is not None and not 0 <= labels <= 1:
+        raise InputError(
+            f"labels is {labels!r}, it must be between 0 (nearest vectors only) and 1 (likeliest to share a "
+            "label)"
+        )
+
+
+def _is_search(queryset: Any) -> bool:
+    return isinstance(queryset.query, NearestQuery) and queryset.query.search_alias is not None
+
+
+def _refuse_to_combine(one: Any, other: Any, operator: str) -> None:
+    if _is_search(one) or (isinstance(other, QuerySet) and _is_search(other)):
+        raise InputError(
+            f"the answer to a search cannot be combined with {operator}: filter() it, or take "
+            "Model.objects.filter(pk__in=...) of its keys"
+        )

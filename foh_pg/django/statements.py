@@ -1,0 +1,117 @@
+"""The SQL that migrations run for indexes, with all values written out: sqlmigrate prints the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from psycopg import sql
+
+from foh_pg.django.definition import Definition
+
+# An index outlives a table that was dropped with its model. One of the same name takes its place here, so
+# that migrations can go back to the beginning and forward again.
+CREATE = """
+BEGIN
+    IF pg_catalog.to_regnamespace('foh') IS NULL THEN
+        RAISE EXCEPTION 'schema foh is not installed in this database'
+            USING HINT = 'Put InstallFoh() from foh_pg.django.operations into a migration before this.';
+    END IF;
+    PERFORM foh.drop_index(i.name) FROM foh.index i WHERE i.name OPERATOR(pg_catalog.=) {name}
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) i.source);
+    PERFORM foh.create_index({arguments});
+END
+"""
+DROP = "SELECT foh.drop_index({name}, true)"
+# Options that are taken out of a declaration get their defaults.
+ALTER = """
+SELECT foh.alter_index({name}, (
+    SELECT coalesce(pg_catalog.jsonb_object_agg(d.key, d.value), '{{}}')
+    FROM pg_catalog.jsonb_each(foh._default_options()) d
+    WHERE d.key OPERATOR(pg_catalog.=) ANY ({reset}::pg_catalog.text[])
+) OPERATOR(pg_catalog.||) {options}::pg_catalog.jsonb)
+"""
+REFRESH = "SELECT foh.refresh({name})"
+
+CASTS = {
+    "source": "pg_catalog.regclass",
+    "labels_from": "pg_catalog.regclass",
+    "options": "pg_catalog.jsonb",
+}
+
+
+def create(index: Definition) -> str:
+    labels = index.labels
+    arguments = {
+        "name": index.name,
+        "source": quoted(index.table),
+        "embedding": index.embedding,
+        "labels": labels and labels.column,
+        "labels_from": labels and labels.table and quoted(labels.table),
+        "labels_key": labels and labels.key,
+        "bits": index.bits,
+        "dimensions": index.dimensions,
+        "distance": index.distance,
+        "learner": index.learner,
+        "options": _json(index.options) if index.options else None,
+    }
+    named = sql.SQL(", ").join(
+        sql.SQL("{} => {}{}").format(
+            sql.SQL(name),
+            sql.Literal(value),
+            sql.SQL(f"::{CASTS[name]}" if name in CASTS else ""),
+        )
+        for name, value in arguments.items()
+        if value is not None
+    )
+    body = sql.SQL(CREATE).format(name=sql.Literal(index.name), arguments=named).as_string(None)
+    return f"DO {dollar_quoted(body)}"
+
+
+def drop(name: str) -> str:
+    return sql.SQL(DROP).format(name=sql.Literal(name)).as_string(None)
+
+
+def alter(name: str, options: Mapping[str, Any], reset: Iterable[str] = ()) -> str:
+    return (
+        sql.SQL(ALTER.strip())
+        .format(name=sql.Literal(name), options=sql.Literal(_json(options)), reset=sql.Literal(sorted(reset)))
+        .as_string(None)
+    )
+
+
+def refresh(name: str) -> str:
+    return sql.SQL(REFRESH).format(name=sql.Literal(name)).as_string(None)
+
+
+def quoted(table: str) -> str:
+    """The name of a table as `regclass` reads it; one that its author has quoted stays as it is.
+
+    Examples
+    --------
+    >>> quoted("shop_product"), quoted('"shop"."product"')
+    ('"shop_product"', '"shop"."product"')
+    """
+    if table.startswith('"') and table.endswith('"'):
+        return table
+    return sql.Identifier(table).as_string(None)
+
+
+def dollar_quoted(text: str) -> str:
+    """
+    Examples
+    --------
+    >>> dollar_quoted("x")
+    '$foh$x$foh$'
+    >>> dollar_quoted("$foh$")
+    '$foh_$$foh$$foh_$'
+    """
+    tag = "foh"
+    while f"${tag}$" in text:
+        tag += "_"
+    return f"${tag}${text}${tag}$"
+
+
+def _json(options: Mapping[str, Any]) -> str:
+    return json.dumps(dict(options), sort_keys=True)

@@ -1,0 +1,108 @@
+"""What a store says to the database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from haystack import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from sqlalchemy.dialects.postgresql import insert
+
+from foh_pg.haystack.documents import columns, document
+from foh_pg.haystack.filters import condition
+from foh_pg.sqlalchemy import foh_search
+from foh_pg.sqlalchemy.search import equal
+from foh_pg.stores.documents import Documents
+
+Filters = Mapping[str, Any] | None
+
+
+def write(
+    connection: sa.Connection, table: Documents, rows: Sequence[dict[str, Any]], policy: DuplicatePolicy
+) -> int:
+    """The number of documents written. Whoever calls it has a transaction, which an error undoes."""
+    key = table.key
+    statement = insert(table.table)
+    if policy == DuplicatePolicy.OVERWRITE:
+        replaced = {name: statement.excluded[name] for name in rows[0] if name != key.name}
+        statement = statement.on_conflict_do_update(index_elements=[key], set_=replaced)
+        # One statement cannot write a row twice: of documents with the same id the last one stays.
+        connection.execute(statement, list({row[key.name]: row for row in rows}.values()))
+        return len(rows)
+    statement = statement.on_conflict_do_nothing(index_elements=[key])
+    written = list(connection.execute(statement.returning(key), rows).scalars())
+    if len(written) < len(rows) and policy != DuplicatePolicy.SKIP:
+        there = Counter(row[key.name] for row in rows) - Counter(written)
+        raise DuplicateDocumentError(
+            f"{', '.join(map(repr, there))} would be in {table.table.name!r} twice: pass "
+            "policy=DuplicatePolicy.OVERWRITE or SKIP"
+        )
+    return len(written)
+
+
+def count(connection: sa.Connection, table: Documents, filters: Filters = None) -> int:
+    statement = sa.select(sa.func.count()).select_from(table.table)
+    return int(connection.scalar(_where(statement, table, filters)) or 0)
+
+
+def select(connection: sa.Connection, table: Documents, filters: Filters) -> list[Document]:
+    """In the order in which they were written, where the table keeps it; else in that of the keys."""
+    order = table.key if table.number is None else table.number
+    statement = _where(sa.select(*columns(table, embedding=True)), table, filters).order_by(order)
+    return [document(table, row) for row in connection.execute(statement).mappings()]
+
+
+def delete(connection: sa.Connection, table: Documents, ids: Sequence[str]) -> None:
+    keys = [table.key_of(each) for each in ids]
+    connection.execute(sa.delete(table.table).where(table.key.in_(keys)))
+
+
+def delete_where(connection: sa.Connection, table: Documents, filters: Filters) -> int:
+    return connection.execute(_where(sa.delete(table.table), table, filters)).rowcount
+
+
+def update_where(
+    connection: sa.Connection,
+    table: Documents,
+    filters: Filters,
+    meta: Mapping[str, Any],
+    labels: Callable[[Mapping[str, Any]], list[str]],
+) -> int:
+    """Merge `meta` into that of the documents; their labels follow."""
+    found = _where(sa.select(table.key, *table.metadata_columns()), table, filters).with_for_update()
+    rows = connection.execute(found).mappings().all()
+    for row in rows:
+        merged = {**table.metadata_of(row), **meta}
+        values = table.metadata_values(merged)
+        if table.labels is not None:
+            values[table.labels.name] = labels(merged)
+        connection.execute(sa.update(table.table).where(table.key == row[table.key]).values(values))
+    return len(rows)
+
+
+def search(
+    connection: sa.Connection,
+    table: Documents,
+    vector: Sequence[float],
+    *,
+    filters: Filters,
+    embedding: bool,
+    score: Callable[[float], float],
+    **arguments: Any,
+) -> list[Document]:
+    nearest = foh_search(
+        table.table, vector, filter=condition(table, filters), index=table.index, **arguments
+    )
+    key, _, ranked = nearest.c
+    selected = [*columns(table, embedding=embedding), ranked.label("foh_score")]
+    statement = sa.select(*selected).join_from(table.table, nearest, equal(table.key, key)).order_by(ranked)
+    return [document(table, row, score(row["foh_score"])) for row in connection.execute(statement).mappings()]
+
+
+def _where(statement: Any, table: Documents, filters: Filters) -> Any:
+    wanted = condition(table, filters)
+    return statement if wanted is None else statement.where(wanted)

@@ -1,0 +1,1 @@
+"""A project of Django's: models with indexes, and their migrations."""
