@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foh_pg.demo.packages import load
 from foh_pg.quality import evaluate
-from foh_pg.updater import update
+from foh_pg.updater import build, update
 from tests.digits import create_index, create_table, insert, vector
 from tests.postgres import Database
 
@@ -35,6 +35,9 @@ def make_scene(database: Database) -> None:
     for start in range(0, 1200, 300):
         insert(connection, range(start, start + 300))
         update(dsn, "digits")
+        evaluate(dsn, "digits", queries=60)
+    connection.execute("SELECT foh.create_index('descriptions', 'package', 'embedding')")
+    build(dsn, "descriptions")
     connection.execute(
         "CREATE TABLE review (id int PRIMARY KEY, embedding extensions.vector(64), label text)"
     )

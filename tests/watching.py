@@ -17,7 +17,7 @@ class Watch:
 
     def __init__(self, dsn: str, *arguments: str) -> None:
         command = [sys.executable, "-c", "from foh_pg.cli import app; app()", "watch", *arguments]
-        options = ["--interval=0.2", "--metrics-port=0", "--metrics-host=127.0.0.1", "--longest-wait=1"]
+        options = ["--interval=0.2", "--metrics-port=0", "--longest-wait=1"]
         self.process = subprocess.Popen(
             [*command, *options, f"--dsn={dsn}"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

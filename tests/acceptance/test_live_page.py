@@ -74,7 +74,7 @@ class TestHtml:
         assert watcher.end() == 0
 
     def test_nothing_but_our_script_may_run_whatever_names_say(
-        self, connection: Connection, watch: Callable[..., Watch]
+        self, newest: Server, connection: Connection, watch: Callable[..., Watch]
     ) -> None:
         connection.execute(
             'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "<i>" text)'
@@ -100,7 +100,7 @@ class TestHtml:
         assert watcher.end() == 0
 
     def test_only_the_indexes_that_are_watched(
-        self, evaluated: Connection, watch: Callable[..., Watch]
+        self, newest: Server, evaluated: Connection, watch: Callable[..., Watch]
     ) -> None:
         evaluated.execute("CREATE TABLE other (id int PRIMARY KEY, embedding extensions.vector(2))")
         evaluated.execute("SELECT foh.create_index('other', 'other', 'embedding')")
@@ -110,7 +110,7 @@ class TestHtml:
         assert watcher.end() == 0
 
     def test_it_answers_to_no_name_of_strangers(
-        self, evaluated: Connection, watch: Callable[..., Watch]
+        self, newest: Server, evaluated: Connection, watch: Callable[..., Watch]
     ) -> None:
         watcher = watch("--all", "--metrics-allow-host=foh.example.com")
         for path in ("/", "/metrics", "/healthz", "/index/digits"):
@@ -153,11 +153,7 @@ def browsing() -> Iterator[Any]:
         browser.quit()
 
 
-def test_in_a_browser(
-    evaluated: Connection, database: Database, server: Server, watch: Callable[..., Watch]
-) -> None:
-    if server.version != 18:
-        pytest.skip("the page does not depend on the version of the server")
+def test_in_a_browser(newest: Server, evaluated: Connection, watch: Callable[..., Watch]) -> None:
     with browsing() as browser:
         watcher = watch("--all")
         browser.get(f"http://127.0.0.1:{watcher.port}/")
@@ -184,8 +180,8 @@ def test_in_a_browser(
 @pytest.mark.skipif(
     "FOH_RENDER" not in os.environ, reason="makes the pictures of the docs anew: FOH_RENDER=1"
 )
-def test_pictures_for_the_docs(server: Server) -> None:
-    database = server.create_database(name="shop", template=server.template)
+def test_pictures_for_the_docs(newest: Server) -> None:
+    database = newest.create_database(name="shop", template=newest.template)
     watcher = None
     try:
         make_scene(database)
