@@ -91,7 +91,7 @@ def watch(
     )
     watcher = Watcher(lambda: open_connection(dsn), settings)
     heed_signals(watcher)
-    pages = LivePages(lambda: open_connection(dsn, "foh-pg page"), settings.names)
+    pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)
     server = (
         nullcontext()
         if metrics_port is None
