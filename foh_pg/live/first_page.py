@@ -75,7 +75,7 @@ def card(index: IndexNow, overview: Overview) -> str:
         f'<article><h2><a href="{escape(address(name), quote=True)}">{escape(name)}</a>'
         f"{pill(index.health['healthy'], under_way)}</h2>"
         f'<p class="note">on {escape(stat["source"])}; {last(index, overview.read_at)}</p>'
-        f"{problems}<dl>{cells}</dl>{drawing(index.quality)}</article>"
+        f"{problems}<dl>{cells}</dl>{drawing(index)}</article>"
     )
 
 
@@ -112,8 +112,9 @@ def figure(points: list[Quality], name: str) -> str:
     return "–" if not measured or measured[-1] is None else f"{measured[-1]:.3f}"
 
 
-def drawing(points: list[Quality]) -> str:
+def drawing(index: IndexNow) -> str:
     """Quality over versions: by foh-pg evaluate, else as the updater saw it."""
+    points = index.quality
     measured = [(point.version, point.evaluated["index"]) for point in points if point.evaluated]
     seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
     names = {"p10": "P@10", "recall10": "recall@10"}
@@ -125,9 +126,15 @@ def drawing(points: list[Quality]) -> str:
         series = [Series("mAP on held-out rows", [(float(version), value) for version, value in seen])]
     series = [one for one in series if one.points]
     if not series:
-        return '<p class="note">Nothing is known of its quality yet: run foh-pg evaluate.</p>'
+        return f'<p class="note">{escape(unknown(index))}</p>'
     label = "by foh-pg evaluate" if measured else "mAP on held-out rows"
     return svg.lines(series, y_label=label, x_label="version", from_zero=True, size=SMALL)
+
+
+def unknown(index: IndexNow) -> str:
+    if not index.stat["labelled"]:
+        return "It has no labels: there is nothing to tell good answers by."
+    return f"Nothing is known of its quality yet: run foh-pg evaluate {index.stat['name']}."
 
 
 def table(runs: list[LatestRun]) -> str:

@@ -14,7 +14,7 @@ from foh_pg.quality.health import read_health
 from foh_pg.quality.history import PastRun, Quality, quality, read_history
 
 STAT = """
-SELECT s.* FROM foh.index_stat s
+SELECT s.*, i.labels IS NOT NULL AS labelled FROM foh.index_stat s JOIN foh.index i ON i.name = s.name
 WHERE s.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY s.name
 """
 RUNS = """
@@ -47,7 +47,7 @@ class IndexNow:
     """Attributes
     ----------
     stat, health : dict
-        The rows of foh.index_stat and foh.health.
+        The rows of foh.index_stat, with `labelled`, and of foh.health.
     quality : list of Quality
         By version, as far as known.
     """

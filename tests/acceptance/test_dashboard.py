@@ -133,11 +133,16 @@ def test_every_metric_is_served(watched: Watch) -> None:
 
 
 @pytest.fixture
-def prometheus(watched: Watch, tmp_path: Path) -> Iterator[str]:
-    """The address of a Prometheus that asks the watcher every second."""
-    program = shutil.which("prometheus")
-    if program is None:
+def program() -> str:
+    found = shutil.which("prometheus")
+    if found is None:
         pytest.skip("there is no Prometheus: Debian's package prometheus")
+    return found
+
+
+@pytest.fixture
+def prometheus(program: str, watched: Watch, tmp_path: Path) -> Iterator[str]:
+    """The address of a Prometheus that asks the watcher every second."""
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(ALERTS)],

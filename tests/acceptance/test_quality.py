@@ -79,6 +79,19 @@ class TestHealth:
         assert "foh-pg build digits" in cli("health", code=5).stdout
         assert "no index 'digitz'" in cli("health", "digitz", code=1).stderr
 
+    def test_in_sql(self, streamed: Connection) -> None:
+        assert streamed.execute("SELECT name, healthy, problems FROM foh.health()").fetchall() == [
+            ("digits", True, [])
+        ]
+        insert(streamed, range(1200, 1210))
+        streamed.execute("UPDATE foh.digits_stream SET written_at = now() - interval '1 hour'")
+        waited = "SELECT healthy, cardinality(problems) FROM foh.health(%s)"
+        assert streamed.execute(waited, ["2 hours"]).fetchone() == (True, 0)
+        assert streamed.execute(waited, ["59 minutes"]).fetchone() == (False, 1)
+        for wrong in ("-1 s", None):
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="max_lag is"):
+                streamed.execute(waited, [wrong])
+
     def test_no_index(self, cli: CommandLine) -> None:
         assert "no index yet" in cli("health").stderr
 
