@@ -74,6 +74,7 @@ class LivePages:
         self._one_at_a_time = threading.Lock()
         self._first: Kept[Page] = Kept(self._read_first, period)
         self._others: dict[str, Kept[Page]] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, path: str) -> Answer | None:
         if path == "/":
@@ -87,11 +88,13 @@ class LivePages:
         if first.value is None:
             return show(first)
         # Only what is there is asked for, so that no number of invented names costs a statement.
-        for gone in self._others.keys() - first.value.indexes:
-            self._others.pop(gone, None)
         if name not in first.value.indexes:
             return answer("No such index", f"{BACK}<h1>There is no index {escape(name)}</h1>", 404)
-        return show(self._others.setdefault(name, Kept(lambda: self._read_other(name), self._period)).get())
+        with self._lock:
+            for gone in self._others.keys() - first.value.indexes:
+                del self._others[gone]
+            page = self._others.setdefault(name, Kept(lambda: self._read_other(name), self._period))
+        return show(page.get())
 
     # -- reading -------------------------------------------------------------------------------------------
 

@@ -50,7 +50,9 @@ class TestFiles:
             tag = image.rpartition(":")[2]
             assert re.search(r"\d+\.\d+", tag), image
             assert "@" not in image
-        assert {SERVICES[name]["image"] for name in ("migrate", "watch")} == {f"foh-pg:{foh_pg.__version__}"}
+        for name in ("migrate", "watch"):
+            assert SERVICES[name]["image"] == f"foh-pg:{foh_pg.__version__}"
+            assert SERVICES[name]["build"] == ".", "Docker would look for the image in a registry"
 
     def test_the_image_is_small_and_nobodys(self) -> None:
         assert len(given("FROM")) == 2, "what builds stays behind"
@@ -71,6 +73,8 @@ class TestFiles:
                 source, target, *mode = volume.split(":")
                 if source.startswith("."):
                     assert (ROOT / source).exists(), f"{name}: {source}"
+                    # A script that is not executable is read into the shell of the image, with its `set -u`.
+                    assert not source.endswith(".sh") or os.access(ROOT / source, os.X_OK)
                     assert mode == ["ro"], volume
                 else:
                     assert source in COMPOSE["volumes"]
