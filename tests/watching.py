@@ -17,7 +17,7 @@ class Watch:
 
     def __init__(self, dsn: str, *arguments: str) -> None:
         command = [sys.executable, "-c", "from foh_pg.cli import app; app()", "watch", *arguments]
-        options = ["--interval=0.2", "--metrics-port=0", "--metrics-host=127.0.0.1", "--longest-wait=1"]
+        options = ["--interval=0.2", "--metrics-port=0", "--longest-wait=1"]
         self.process = subprocess.Popen(
             [*command, *options, f"--dsn={dsn}"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -45,14 +45,23 @@ class Watch:
     def wait_for_line(self, pattern: str) -> None:
         self.wait(lambda: re.search(pattern, self.said) is not None)
 
-    def get(self, path: str) -> tuple[int, str]:
+    @property
+    def port(self) -> int:
         self.wait_for_line(r"serving .* on 127")
         found = re.search(r"127\.0\.0\.1:(\d+)", self.said)
         assert found is not None
-        connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
-        connection.request("GET", path)
+        return int(found[1])
+
+    def ask(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
+        """Status, headers and body of an answer."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+        return answer.status, dict(answer.headers), answer.read().decode()
+
+    def get(self, path: str) -> tuple[int, str]:
+        status, _, text = self.ask(path)
+        return status, text
 
     def metric(self, name: str) -> float:
         """The value of a metric with its labels; 0 where it is not there."""

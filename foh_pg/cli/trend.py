@@ -8,7 +8,7 @@ import psycopg
 import typer
 
 from foh_pg.cli.output import print_table, say
-from foh_pg.quality.history import Quality, quality, read_runs, sparkline
+from foh_pg.quality.history import Quality, quality, read_history, sparkline
 
 # Runs looked at, and versions shown one by one.
 RUNS = 200
@@ -16,7 +16,7 @@ LAST = 10
 
 
 def read_trend(connection: psycopg.Connection[Any], name: str) -> list[Quality]:
-    return quality(read_runs(connection, name, RUNS))
+    return quality(read_history(connection, name, RUNS))
 
 
 def print_trend(name: str, trend: list[Quality]) -> None:

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from foh_pg.cli.database import require_schema
 from foh_pg.cli.options import Dsn
+from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
 from foh_pg.tables.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE
@@ -40,9 +41,25 @@ def watch(
     ] = 5.0,
     metrics_port: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics and /healthz there; 0: any."),
+        typer.Option(
+            "--metrics-port",
+            min=0,
+            max=65535,
+            help="Serve a page for people at /, /metrics and /healthz there; 0: any.",
+        ),
     ] = None,
-    metrics_host: Annotated[str, typer.Option("--metrics-host", help="Address to serve on.")] = "0.0.0.0",
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", help="Address to serve on; 0.0.0.0: all of this machine.")
+    ] = "127.0.0.1",
+    allowed: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--metrics-allow-host",
+            help="A name with a dot under which browsers and Prometheus reach this; may be repeated.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Entries of the stream per transaction.")
     ] = BATCH_SIZE,
@@ -63,6 +80,8 @@ def watch(
     One line per run on standard error. Waits longer and longer after errors, and connects again when the
     server is back. Asked to stop, it finishes a switch that has begun, rolls anything else back, and exits
     with 0.
+
+    With --metrics-port a browser shows at / how all indexes are, kept fresh.
     """
     if bool(names) == every:
         raise typer.BadParameter("name the indexes to watch, or pass --all", param_hint="INDEX")
@@ -72,23 +91,24 @@ def watch(
     )
     watcher = Watcher(lambda: open_connection(dsn), settings)
     heed_signals(watcher)
+    pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)
     server = (
         nullcontext()
         if metrics_port is None
-        else serving(metrics_host, metrics_port, watcher.counters, watcher.health)
+        else serving(metrics_host, metrics_port, watcher.counters, watcher.health, pages, allowed or ())
     )
     log = logging.getLogger(__name__)
     with server as port:
         if port is not None:
-            log.info("serving /metrics and /healthz on %s:%d", metrics_host, port)
+            log.info("serving /, /metrics and /healthz on %s:%d", metrics_host, port)
         watcher.run()
     log.info("stopped")
 
 
-def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
+def open_connection(dsn: str | None, name: str = "foh-pg watch") -> psycopg.Connection[Any]:
     given = conninfo_to_dict(dsn or "")
     parameters = {name: value for name, value in KEEPALIVE.items() if name not in given}
-    connection = connect(dsn, autocommit=True, application_name="foh-pg watch", **parameters)
+    connection = connect(dsn, autocommit=True, application_name=name, **parameters)
     try:
         require_schema(connection)
         # A watcher that is idle between two looks at the streams ends at once.

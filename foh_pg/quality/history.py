@@ -58,6 +58,14 @@ def read_runs(
         return cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
 
 
+def read_history(connection: psycopg.Connection[Any], index: str, limit: int = 200) -> list[PastRun]:
+    """The last runs of an index and its last evaluations, however many runs came after those."""
+    runs = read_runs(connection, index, limit)
+    evaluations = read_runs(connection, index, limit, ["evaluate"])
+    by_id = {run.id: run for run in [*evaluations, *runs]}
+    return [by_id[number] for number in sorted(by_id)]
+
+
 @dataclass(frozen=True)
 class Quality:
     """What is known of one version: by an evaluation, by the updater's look at held-out rows, or both."""

@@ -31,13 +31,14 @@ UPDATE foh.run SET to_version = %(to_version)s, rows = %(rows)s, lists = %(lists
        finished_at = CASE WHEN %(finished)s THEN pg_catalog.clock_timestamp() END
 WHERE id = %(run)s
 """
-# Runs of an index that are remembered: so many that have finished, and as many that were killed.
+# Runs of an index that are remembered: so many that have finished, as many that were killed, and as many
+# evaluations: a watcher makes a thousand runs in hours, and quality is looked at over months.
 REMEMBERED = 1000
 FORGET = """
 DELETE FROM foh.run WHERE index = {id} AND id = ANY (ARRAY(
     SELECT r.id FROM (
         SELECT o.id, pg_catalog.row_number() OVER (
-            PARTITION BY o.finished_at IS NULL ORDER BY o.id DESC) AS age
+            PARTITION BY o.finished_at IS NULL, o.kind = 'evaluate' ORDER BY o.id DESC) AS age
         FROM foh.run o WHERE o.index = {id}) r
     WHERE r.age > %(remembered)s))
 """

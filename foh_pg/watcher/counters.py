@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from foh_pg.tables.run import Run
 
@@ -17,16 +18,39 @@ METRICS = (
     ("foh_rows_total", "counter", "Stream entries consumed."),
     ("foh_lists_encoded_total", "counter", "Lists encoded again."),
     ("foh_rows_encoded_total", "counter", "Rows encoded again."),
+    ("foh_last_run_failed", "gauge", "Whether an error ended the last run, whoever ran it."),
+    ("foh_index_ready", "gauge", "Whether the index is built."),
     ("foh_index_version", "gauge", "Version of the index."),
     ("foh_index_rows", "gauge", "Rows in the lists of the index."),
     ("foh_stale_bits_ratio", "gauge", "Share of stored bits estimated to be those of older hash functions."),
     ("foh_stream_rows", "gauge", "Entries that wait in the stream."),
     ("foh_stream_lag_seconds", "gauge", "Age of the oldest entry in the stream."),
+    ("foh_deferred_rows", "gauge", "Entries in the stream that have no bits yet."),
+    (
+        "foh_evaluated_p10",
+        "gauge",
+        "Share of the first ten that has a label of the query, by foh-pg evaluate.",
+    ),
+    ("foh_evaluated_p100", "gauge", "The same of the first hundred."),
+    ("foh_evaluated_map100", "gauge", "Mean average precision of the first hundred, by foh-pg evaluate."),
+    ("foh_evaluated_recall10", "gauge", "Share of the exact ten among the first ten, by foh-pg evaluate."),
+    ("foh_evaluated_version", "gauge", "Version of the index that foh-pg evaluate measured last."),
+    ("foh_evaluated_timestamp_seconds", "gauge", "When foh-pg evaluate last measured the index."),
+    (
+        "foh_held_out_map",
+        "gauge",
+        "Mean average precision on held-out rows as the last run that learned saw it.",
+    ),
     ("foh_last_run_timestamp_seconds", "gauge", "When the last run without an error ended."),
     ("foh_last_poll_timestamp_seconds", "gauge", "When the stream was last looked at."),
     ("foh_connected", "gauge", "Whether the watcher has a connection to the database."),
     ("foh_connection_errors_total", "counter", "Connections that failed or were lost."),
+    ("foh_info", "gauge", "Version of foh_pg."),
 )
+
+# What evaluate measures, and of whose answers: the index, the exact distance, random hyperplanes.
+MEASURES = ("p10", "p100", "map100", "recall10")
+WAYS = ("index", "exact", "random")
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -72,7 +96,22 @@ class Counters:
         self.add("foh_rows_total", run.rows, index=run.index)
         self.add("foh_lists_encoded_total", run.lists, index=run.index)
         self.add("foh_rows_encoded_total", run.rows_encoded, index=run.index)
-        self.add("foh_models_refused_total", float(bool(run.metrics.get("refused"))), index=run.index)
+        refused = bool(run.metrics.get("refused"))
+        self.add("foh_models_refused_total", float(refused), index=run.index)
+        # Of a refused model the figure is that of the model that goes on serving.
+        seen = run.metrics.get("map_present" if refused else "map")
+        if seen is not None:
+            self.set("foh_held_out_map", float(seen), index=run.index)
+
+    def show(self, index: str, version: int, measured_at: float, metrics: Mapping[str, Any]) -> None:
+        """Show what an evaluation found. Those of earlier versions of this package lack some figures."""
+        self.set("foh_evaluated_version", version, index=index)
+        self.set("foh_evaluated_timestamp_seconds", measured_at, index=index)
+        for way in WAYS:
+            for measure in MEASURES:
+                value = metrics.get(way, {}).get(measure)
+                if value is not None:
+                    self.set(f"foh_evaluated_{measure}", float(value), index=index, way=way)
 
     def text(self) -> str:
         """Everything that has a value.

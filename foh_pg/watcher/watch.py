@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg.rows import tuple_row
+from psycopg.rows import namedtuple_row
 
 from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
 from foh_pg.tables.run import Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
+from foh_pg.version import __version__
 from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters
 
@@ -25,8 +26,18 @@ Connection = psycopg.Connection[Any]
 
 POLL = """
 SELECT i.name, i.status, i.version, s.rows, s.stale, s.stream,
-       coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8
+       coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
+       s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
+       extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
 FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
+LEFT JOIN LATERAL (
+    SELECT x.error IS NOT NULL AS failed FROM foh.run x
+    WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
+    ORDER BY x.id DESC LIMIT 1) r ON true
+LEFT JOIN LATERAL (
+    SELECT x.to_version AS version, x.finished_at, x.metrics FROM foh.run x
+    WHERE x.index = i.id AND x.kind = 'evaluate' AND x.finished_at IS NOT NULL AND x.error IS NULL
+    ORDER BY x.id DESC LIMIT 1) e ON true
 WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
 """
 
@@ -98,6 +109,11 @@ class Watcher:
     _polled: float = field(default_factory=time.monotonic)
     _last_error: str = ""
 
+    def __post_init__(self) -> None:
+        self.counters.set("foh_info", 1, version=__version__)
+        # A rate needs a first value.
+        self.counters.add("foh_connection_errors_total", 0)
+
     def stop(self) -> None:
         """End soon: finish a switch that has begun, roll back anything else. Safe in a signal handler."""
         self.stopping.set()
@@ -162,24 +178,37 @@ class Watcher:
         """Name, status and waiting entries of each index."""
         connection = self._connected()
         names = list(self.settings.names) or None
-        with connection.cursor(row_factory=tuple_row) as cursor:
-            found = cursor.execute(POLL, {"names": names}).fetchall()
+        with connection.cursor(row_factory=namedtuple_row) as cursor:
+            found: list[Any] = list(cursor.execute(POLL, {"names": names}))
         self._polled = time.monotonic()
         self.counters.set("foh_last_poll_timestamp_seconds", time.time())
-        missing = set(self.settings.names) - {row[0] for row in found}
+        missing = set(self.settings.names) - {row.name for row in found}
         if missing:
             raise IndexNotFound(f"there is no index {min(missing)!r}: foh-pg status lists those there are")
-        self._meet({row[0] for row in found})
-        for name, status, version, rows, stale, waiting, lag in found:
-            self.counters.set("foh_index_version", version, index=name)
-            self.counters.set("foh_index_rows", rows, index=name)
-            self.counters.set("foh_stale_bits_ratio", stale, index=name)
-            self.counters.set("foh_stream_rows", waiting, index=name)
-            self.counters.set("foh_stream_lag_seconds", lag, index=name)
-            if status != "ready" and name not in self._skipped:
-                self._skipped.add(name)
-                log.warning("index %r is not built yet: run foh-pg build %s", name, name)
-        return [(row[0], row[1], row[5]) for row in found]
+        self._meet({row.name for row in found})
+        for row in found:
+            self._show(row)
+            if row.status != "ready" and row.name not in self._skipped:
+                self._skipped.add(row.name)
+                log.warning("index %r is not built yet: run foh-pg build %s", row.name, row.name)
+        return [(row.name, row.status, row.stream) for row in found]
+
+    def _show(self, row: Any) -> None:
+        """Bring the gauges of one index up to date."""
+        gauges = {
+            "foh_last_run_failed": row.failed,
+            "foh_index_ready": row.status == "ready",
+            "foh_index_version": row.version,
+            "foh_index_rows": row.rows,
+            "foh_stale_bits_ratio": row.stale,
+            "foh_stream_rows": row.stream,
+            "foh_stream_lag_seconds": row.lag,
+            "foh_deferred_rows": row.deferred,
+        }
+        for name, value in gauges.items():
+            self.counters.set(name, float(value), index=row.name)
+        if row.evaluated is not None:
+            self.counters.show(row.name, row.evaluated_version, row.evaluated_at, row.evaluated)
 
     def _meet(self, present: set[str]) -> None:
         """Begin to count for indexes that are new, forget those that are gone."""

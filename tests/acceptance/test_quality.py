@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from typer.testing import CliRunner, Result
 from foh_pg.cli import app
 from foh_pg.updater import update
 from tests.digits import create_index, create_table, insert
+from tests.html import Page
 from tests.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -79,6 +79,19 @@ class TestHealth:
         assert "foh-pg build digits" in cli("health", code=5).stdout
         assert "no index 'digitz'" in cli("health", "digitz", code=1).stderr
 
+    def test_in_sql(self, streamed: Connection) -> None:
+        assert streamed.execute("SELECT name, healthy, problems FROM foh.health()").fetchall() == [
+            ("digits", True, [])
+        ]
+        insert(streamed, range(1200, 1210))
+        streamed.execute("UPDATE foh.digits_stream SET written_at = now() - interval '1 hour'")
+        waited = "SELECT healthy, cardinality(problems) FROM foh.health(%s)"
+        assert streamed.execute(waited, ["2 hours"]).fetchone() == (True, 0)
+        assert streamed.execute(waited, ["59 minutes"]).fetchone() == (False, 1)
+        for wrong in ("-1 s", None):
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="max_lag is"):
+                streamed.execute(waited, [wrong])
+
     def test_no_index(self, cli: CommandLine) -> None:
         assert "no index yet" in cli("health").stderr
 
@@ -110,31 +123,6 @@ class TestEvaluate:
         create_table(connection)
         create_index(connection)
         assert "run foh-pg evaluate digits" in cli("status", "digits").stderr
-
-
-class Page(HTMLParser):
-    """Gathers what a page asks a browser to load, its headings, and whether its tags are closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.counts: dict[str, int] = {}
-        self.open: list[str] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        self.loads += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.open.pop()
 
 
 class TestReport:

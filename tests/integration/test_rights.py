@@ -217,6 +217,7 @@ class TestUpdaters:
         assert updater.execute("SELECT * FROM foh.check('plain')").fetchall() == []
         assert updater.execute("SELECT * FROM foh.repair('plain')").fetchone() == (0, 0, 0)
         assert updater.execute("SELECT name FROM foh.index_stat").fetchall() == [("items",), ("plain",)]
+        assert updater.execute("SELECT name FROM foh.health()").fetchall() == [("items",), ("plain",)]
         assert len(plain.found(QUERY, 20)) == 20
         refused(updater, "SELECT FROM public.plain")
         grant(shop.connection, "plain", updater="app_writer", revoke=True)

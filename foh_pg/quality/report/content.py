@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.rows import dict_row, tuple_row
 
 from foh_pg.errors import IndexNotFound
-from foh_pg.quality.history import PastRun, read_runs
+from foh_pg.quality.history import PastRun, read_history
 
 STAT = "SELECT * FROM foh.index_stat WHERE name = %(name)s"
 NAMES = "SELECT foh._names(i) FROM foh.index i WHERE i.name = %(name)s"
@@ -31,7 +31,7 @@ class Content:
     stat : dict
         The row of foh.index_stat.
     runs : list of PastRun
-        The last runs, the oldest first.
+        The last runs and the last evaluations, the oldest first.
     lengths : list of int
         Of all lists.
     labels : list of (str, int)
@@ -51,8 +51,10 @@ class Content:
         return [run for run in self.runs if run.kind != "evaluate" and run.phases]
 
 
-def read_content(connection: psycopg.Connection[Any], name: str, runs: int = 200) -> Content:
-    """Read everything in one snapshot."""
+def read_content(
+    connection: psycopg.Connection[Any], name: str, runs: int = 200, sample: int = SAMPLE
+) -> Content:
+    """Read everything in one snapshot; labels of about `sample` rows."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         with connection.cursor(row_factory=dict_row) as cursor:
@@ -63,11 +65,11 @@ def read_content(connection: psycopg.Connection[Any], name: str, runs: int = 200
             (found,) = cursor.execute(NAMES, {"name": name}).fetchone() or ({},)
             names = {key: sql.SQL(str(value)) for key, value in found.items()}
             lengths = [row[0] for row in cursor.execute(sql.SQL(LENGTHS).format(**names))]
-            share = min(1.0, SAMPLE / max(1, stat["rows"] + stat["stream"]))
+            share = min(1.0, sample / max(1, stat["rows"] + stat["stream"]))
             labels = []
             if found.get("labels") or found.get("labels_from"):
                 percent, top = sql.Literal(100 * share), sql.Literal(TOP)
                 statement = sql.SQL(LABELS).format(percent=percent, top=top, **names)
                 labels = [(row[0], row[1]) for row in cursor.execute(statement)]
-        past = read_runs(connection, name, runs)
+        past = read_history(connection, name, runs)
     return Content(stat, past, lengths, labels, share, datetime.now(timezone.utc))

@@ -23,6 +23,8 @@ p.note { color: #5c636a; font-size: .86rem; margin: .2rem 0; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .8rem;
      margin: 1.2rem 0; }
 dl div { border-top: 2px solid #0072b2; padding-top: .3rem; }
+dl div.long { grid-column: span 3; }
+dl div.long dd { font-size: .95rem; }
 dt { color: #5c636a; font-size: .8rem; }
 dd { margin: 0; font-size: 1.15rem; font-weight: 600; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; }
@@ -39,13 +41,19 @@ td.error { color: #b02a37; }
 """
 
 LAST_RUNS = 15
+LONG = ' class="long"'
 
 
 def page(content: Content) -> str:
     """Give the page."""
+    return document(f"Index {content.stat['name']}", body(content))
+
+
+def body(content: Content) -> str:
+    """What the page shows, without the frame of a document."""
     title = escape(f"Index {content.stat['name']}")
-    when = content.read_at.strftime("%Y-%m-%d %H:%M UTC")
-    body = [
+    when = content.read_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    parts = [
         f"<h1>{title}</h1>",
         f'<p class="note">on {escape(content.stat["source"])}, as of {when}; foh-pg {foh_pg.__version__}</p>',
         facts(content.stat),
@@ -53,10 +61,15 @@ def page(content: Content) -> str:
         "<h2>The last runs</h2>",
         table(content.runs[-LAST_RUNS:]),
     ]
+    return "\n".join(parts)
+
+
+def document(title: str, body: str, *, style: str = STYLE, head: str = "") -> str:
+    """A whole document; `body` and `head` are HTML, `title` is text."""
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
+        f"<style>{style}</style>{head}</head>\n<body>\n{body}\n</body></html>\n"
     )
 
 
@@ -75,7 +88,12 @@ def facts(stat: dict[str, Any]) -> str:
         "size": f"{stat['bytes'] / 1e6:.1f} MB",
     }
     return (
-        "<dl>" + "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in shown.items()) + "</dl>"
+        "<dl>"
+        + "".join(
+            f"<div{LONG if len(value) > 20 else ''}><dt>{name}</dt><dd>{escape(value)}</dd></div>"
+            for name, value in shown.items()
+        )
+        + "</dl>"
     )
 
 

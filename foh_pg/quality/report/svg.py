@@ -66,23 +66,25 @@ class Axes:
     x_low: float
     x_high: float
     y_ticks: Sequence[float]
+    width: float = WIDTH
+    height: float = HEIGHT
 
     def x(self, value: float) -> float:
         span = (self.x_high - self.x_low) or 1
-        return LEFT + (value - self.x_low) / span * (WIDTH - LEFT - RIGHT)
+        return LEFT + (value - self.x_low) / span * (self.width - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
         low, high = self.y_ticks[0], self.y_ticks[-1]
-        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        return self.height - BOTTOM - (value - low) / (high - low) * (self.height - TOP - BOTTOM)
 
     def grid(self, y_label: str, x_label: str) -> list[str]:
         parts = []
         for tick in self.y_ticks:
-            y = self.y(tick)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            y, right = self.y(tick), self.width - RIGHT
+            parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             parts.append(text(LEFT - 7, y + 4, number(tick), "end"))
         parts.append(text(LEFT, 14, y_label, "start", "axis"))
-        parts.append(text(WIDTH - RIGHT, HEIGHT - 4, x_label, "end", "axis"))
+        parts.append(text(self.width - RIGHT, self.height - 4, x_label, "end", "axis"))
         return parts
 
 
@@ -90,22 +92,22 @@ def text(x: float, y: float, words: str, anchor: str = "middle", kind: str = "ti
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def drawing(parts: Sequence[str], label: str, height: float = HEIGHT) -> str:
+def drawing(parts: Sequence[str], label: str, height: float = HEIGHT, width: float = WIDTH) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label, quote=True)}">'
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label, quote=True)}">'
         + "".join(parts)
         + "</svg>"
     )
 
 
-def legend(names: Sequence[str]) -> list[str]:
+def legend(names: Sequence[str], width: float = WIDTH) -> list[str]:
     """Names with their colors, from the right of the top line; nothing for a single one."""
     if len(names) < 2:
         return []
-    parts, x = [], float(WIDTH - RIGHT)
+    parts, x = [], float(width - RIGHT)
     for i, name in reversed(list(enumerate(names))):
         # About the width of a letter at this size.
-        x -= 6.2 * len(name)
+        x -= 7.2 * len(name)
         parts.append(text(x, 14, name, "start"))
         x -= 15
         parts.append(f'<rect x="{x:.1f}" y="5" width="10" height="10" rx="2" fill="{color(i)}"/>')
@@ -117,15 +119,22 @@ def color(i: int) -> str:
     return COLORS[i % len(COLORS)]
 
 
-def lines(series: Sequence[Series], *, y_label: str, x_label: str, from_zero: bool = False) -> str:
+def lines(
+    series: Sequence[Series],
+    *,
+    y_label: str,
+    x_label: str,
+    from_zero: bool = False,
+    size: tuple[float, float] = (WIDTH, HEIGHT),
+) -> str:
     """Lines with their points; whole numbers on the horizontal axis."""
     points = [point for one in series for point in one.points]
     xs, ys = [x for x, _ in points], [y for _, y in points]
     low = 0.0 if from_zero else min(ys)
-    axes = Axes(min(xs), max(xs), ticks(low, max(ys)))
+    axes = Axes(min(xs), max(xs), ticks(low, max(ys)), *size)
     parts = axes.grid(y_label, x_label)
     parts += [
-        text(axes.x(tick), HEIGHT - BOTTOM + 16, number(tick))
+        text(axes.x(tick), axes.height - BOTTOM + 16, number(tick))
         for tick in ticks(min(xs), max(xs), 8)
         if min(xs) <= tick <= max(xs) and tick == int(tick)
     ]
@@ -139,7 +148,8 @@ def lines(series: Sequence[Series], *, y_label: str, x_label: str, from_zero: bo
                 f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="2.6" fill="{color(i)}">'
                 f"<title>{about}</title></circle>"
             )
-    return drawing([*parts, *legend([one.name for one in series])], y_label)
+    names = legend([one.name for one in series], axes.width)
+    return drawing([*parts, *names], y_label, axes.height, axes.width)
 
 
 def bars(

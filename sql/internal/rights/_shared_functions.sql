@@ -7,8 +7,8 @@ AS $function$
     WHERE p.pronamespace = 'foh'::regnamespace
       AND CASE kind
               WHEN 'owner' THEN starts_with(p.proname, '_') OR p.proname IN ('create_index', 'drop_index', 'alter_index', 'refresh', 'repair', 'check',
-                                                                             'grant', 'index_size', 'search')
-              WHEN 'updater' THEN starts_with(p.proname, '_') AND NOT p.prosecdef OR p.proname IN ('repair', 'check', 'index_size')
+                                                                             'grant', 'health', 'index_size', 'search')
+              WHEN 'updater' THEN starts_with(p.proname, '_') AND NOT p.prosecdef OR p.proname IN ('repair', 'check', 'health', 'index_size')
               ELSE p.proname IN ('search', '_refuse_search', '_refuse_changed', '_identity')
           END
 $function$;

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from foh_pg.learners import Learner
+from foh_pg.quality.history import read_history
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.session import open_session
@@ -157,10 +158,20 @@ def test_runs_are_forgotten_one_day(
     streamed.execute(
         "INSERT INTO foh.run (index, kind) SELECT id, 'killed' FROM foh.index, generate_series(1, 7)"
     )
+    streamed.execute(
+        "INSERT INTO foh.run (index, kind, from_version, finished_at, metrics) "
+        "SELECT id, 'evaluate', 1, now(), '{\"n\": 1}' FROM foh.index"
+    )
     insert(streamed, range(20))
     for _ in range(5):
         streamed.execute("DELETE FROM digit WHERE id = (SELECT min(id) FROM digit)")
         update(database.dsn(), "digits")
-    runs = streamed.execute("SELECT finished_at IS NULL, count(*) FROM foh.run GROUP BY 1 ORDER BY 1")
+    runs = streamed.execute(
+        "SELECT finished_at IS NULL, count(*) FROM foh.run WHERE kind <> 'evaluate' GROUP BY 1 ORDER BY 1"
+    )
     # Those without an end were killed, or are at work: as many of them are kept.
     assert runs.fetchall() == [(False, 3), (True, 2)]
+    # Evaluations are few and looked at over months: runs do not push them out.
+    assert [run.metrics for run in read_history(streamed, "digits", 2) if run.kind == "evaluate"] == [
+        {"n": 1}
+    ]

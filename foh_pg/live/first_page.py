@@ -1,0 +1,169 @@
+"""The first page: a card for each index, and the last runs of all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from html import escape
+from urllib.parse import quote
+
+import foh_pg
+from foh_pg.live.overview import IndexNow, LatestRun, Overview
+from foh_pg.quality.history import Quality
+from foh_pg.quality.report import svg
+from foh_pg.quality.report.svg import Series, number
+
+# Width and height of the drawing on a card.
+SMALL = (460, 180)
+
+
+def first_page(overview: Overview) -> str:
+    """The main part of the page."""
+    when = overview.read_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    # What needs somebody stands first.
+    order = sorted(overview.indexes, key=lambda index: (index.health["healthy"], index.stat["name"]))
+    cards = [card(index, overview) for index in order]
+    none = '<p class="note">No index yet: foh-pg create-index --help says how to make one.</p>'
+    parts = [
+        f"<h1>Indexes of {escape(overview.database)}</h1>",
+        f'<p class="note">as of {when}; foh-pg {foh_pg.__version__}</p>',
+        f'<div class="indexes">{"".join(cards)}</div>' if cards else none,
+        "<h2>The last runs</h2>",
+        table(overview.runs) if overview.runs else '<p class="note">No run yet.</p>',
+    ]
+    return "\n".join(parts)
+
+
+def title_of(overview: Overview) -> str:
+    """What the tab of the browser says.
+
+    Examples
+    --------
+    >>> title_of(Overview("shop", [], [], datetime.now(timezone.utc)))
+    'Indexes of shop'
+    """
+    ill = sum(not index.health["healthy"] for index in overview.indexes)
+    return f"({ill} not well) Indexes of {overview.database}" if ill else f"Indexes of {overview.database}"
+
+
+def address(name: str) -> str:
+    """The path of the page about an index.
+
+    Examples
+    --------
+    >>> address('a/b "c"')
+    '/index/a%2Fb%20%22c%22'
+    """
+    return "/index/" + quote(name, safe="")
+
+
+def card(index: IndexNow, overview: Overview) -> str:
+    stat, name = index.stat, index.stat["name"]
+    under_way = any(latest.under_way for latest in overview.runs if latest.index == name)
+    facts = {
+        "rows in lists": number(stat["rows"]),
+        "waiting": number(stat["stream"]),
+        "oldest has waited": duration(stat["lag_seconds"]) if stat["stream"] else "–",
+        "stale bits": f"{stat['stale']:.2%}",
+        "version": str(stat["version"]),
+        "hash functions": "learned" if stat["trained"] else "random",
+        "P@10": figure(index.quality, "p10"),
+        "recall@10": figure(index.quality, "recall10"),
+    }
+    cells = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items())
+    problems = "".join(f'<p class="problem">{escape(text)}</p>' for text in index.health["problems"])
+    return (
+        f'<article><h2><a href="{escape(address(name), quote=True)}">{escape(name)}</a>'
+        f"{pill(index.health['healthy'], under_way)}</h2>"
+        f'<p class="note">on {escape(stat["source"])}; {last(index, overview.read_at)}</p>'
+        f"{problems}<dl>{cells}</dl>{drawing(index)}</article>"
+    )
+
+
+def pill(healthy: bool, under_way: bool) -> str:
+    kind, text = (
+        ("working", "updating") if under_way else ("well", "well") if healthy else ("ill", "not well")
+    )
+    return f'<span class="pill {kind}">{text}</span>'
+
+
+def last(index: IndexNow, now: datetime) -> str:
+    ended = index.health["last_run"]
+    return "no run yet" if ended is None else f"last run {duration((now - ended).total_seconds())} ago"
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it.
+
+    Examples
+    --------
+    >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
+    ['0 s', '5 s', '119 s', '122 min', '111 h']
+    """
+    seconds = max(0.0, seconds)
+    for unit, size, most in (("s", 1, 120), ("min", 60, 180), ("h", 3600, 120)):
+        if seconds / size < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def figure(points: list[Quality], name: str) -> str:
+    """A figure of the last evaluation; those of earlier versions of this package lack some."""
+    measured = [point.evaluated["index"].get(name) for point in points if point.evaluated]
+    return "–" if not measured or measured[-1] is None else f"{measured[-1]:.3f}"
+
+
+def drawing(index: IndexNow) -> str:
+    """Quality over versions: by foh-pg evaluate, else as the updater saw it."""
+    points = index.quality
+    measured = [(point.version, point.evaluated["index"]) for point in points if point.evaluated]
+    seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
+    names = {"p10": "P@10", "recall10": "recall@10"}
+    series = [
+        Series(name, [(float(version), found[key]) for version, found in measured if key in found])
+        for key, name in names.items()
+    ]
+    if not measured:
+        series = [Series("mAP on held-out rows", [(float(version), value) for version, value in seen])]
+    series = [one for one in series if one.points]
+    if not series:
+        return f'<p class="note">{escape(unknown(index))}</p>'
+    label = "by foh-pg evaluate" if measured else "mAP on held-out rows"
+    return svg.lines(series, y_label=label, x_label="version", from_zero=True, size=SMALL)
+
+
+def unknown(index: IndexNow) -> str:
+    if not index.stat["labelled"]:
+        return "It has no labels: there is nothing to tell good answers by."
+    return f"Nothing is known of its quality yet: run foh-pg evaluate {index.stat['name']}."
+
+
+def table(runs: list[LatestRun]) -> str:
+    heads = ("began (UTC)", "index", "kind", "version", "rows", "lists", "rows encoded", "seconds")
+    head = "".join(f'<th scope="col">{name}</th>' for name in (*heads, "error or notes"))
+    return (
+        f'<div class="wide"><table class="all"><thead><tr>{head}</tr></thead><tbody>'
+        + "".join(line(latest) for latest in runs)
+        + "</tbody></table></div>"
+    )
+
+
+def line(latest: LatestRun) -> str:
+    run = latest.run
+    cells = (
+        run.started_at.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
+        latest.index,
+        run.kind,
+        str(run.version),
+        number(run.rows),
+        number(run.lists),
+        number(run.rows_encoded),
+        f"{run.seconds:.2f}",
+    )
+    if latest.under_way:
+        kind, said = "now", "under way"
+    elif run.error or run.finished_at is None:
+        kind, said = "error", run.error or "did not end"
+    else:
+        kind, said = "note", "; ".join(run.metrics.get("notes", []))
+    plain = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f'<tr>{plain}<td class="{kind}">{escape(said)}</td></tr>'
