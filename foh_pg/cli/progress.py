@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -16,7 +17,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from foh_pg.updater import Progress as Callback
+if TYPE_CHECKING:
+    from foh_pg.tables.run import Progress as Callback
 
 
 @contextmanager

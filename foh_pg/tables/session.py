@@ -18,7 +18,7 @@ from psycopg.rows import tuple_row
 from foh_pg.errors import BusyError, InputError, SessionError
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import connect
-from foh_pg.schema.migrations import refuse_foreign
+from foh_pg.schema.present import refuse_foreign
 
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
