@@ -14,7 +14,6 @@ from psycopg.conninfo import conninfo_to_dict
 from foh_pg.cli.database import require_schema
 from foh_pg.cli.options import Dsn
 from foh_pg.postgres.connect import connect
-from foh_pg.tables.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE
 from foh_pg.watcher.exposition import serving
 from foh_pg.watcher.watch import Settings, Watcher
@@ -91,8 +90,6 @@ def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
     connection = connect(dsn, autocommit=True, application_name="foh-pg watch", **parameters)
     try:
         require_schema(connection)
-        # A watcher that is idle between two looks at the streams ends at once.
-        connection.execute(PATIENCE)
     except BaseException:
         connection.close()
         raise

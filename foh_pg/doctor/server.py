@@ -92,7 +92,7 @@ def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
         yield Finding(
             "pooler",
             NOTE,
-            "this connection goes through a proxy: searches work there, updates only where it pools sessions",
+            "this connection goes through a proxy, which works as long as it pools sessions",
             "connect updaters to the server itself, see docs/guides/managed.md",
         )
     if not facts.autovacuum:
@@ -109,7 +109,7 @@ def pgvector_findings(facts: Facts) -> Iterator[Finding]:
         if facts.available is None:
             cure = "install pgvector on the server, then CREATE EXTENSION vector;"
         else:
-            cure = "CREATE EXTENSION vector; as the owner of the database or an administrator"
+            cure = "CREATE EXTENSION vector; as a superuser, or as the administrator of your provider"
         yield Finding(
             "pgvector",
             ERROR,
