@@ -56,7 +56,7 @@ def test_the_readme_runs(
 def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
     for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
         shop.execute(statement.encode())
-    _, many, own = blocks(ROOT / "docs" / "search.md", "sql")
+    many, own = blocks(ROOT / "docs" / "search.md", "sql")
     assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
     assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
 

@@ -164,6 +164,26 @@ def test_an_administrator_with_createrole(cloud: Database) -> None:
     assert {name for name in left if not name.startswith("right on table product")} == set()
 
 
+def test_uninstall_leaves_nothing(cloud: Database) -> None:
+    """`foh-pg migrate --to base` alone: with an index at work, rows in its stream, and roles that were granted it."""
+    admin = customer(cloud, "CREATEROLE")
+    for role in ("app", "job"):
+        admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+    make_table(admin)
+    before = everything(cloud)
+    admin.run("migrate")
+    admin.run("create-index", "products", "--source=product", "--embedding=embedding", "--labels=tags")
+    admin.run("grant", "products", "--reader=app", "--updater=job")
+    Role(cloud, "job").run("build", "products")
+    write(admin, 401, 410)
+    assert everything(cloud) != before
+    admin.run("migrate", "--to=base", "--yes")
+    assert everything(cloud) == before
+    # Whoever writes or drops now meets nothing of ours.
+    write(admin, 411, 420)
+    admin.execute("DROP TABLE product")
+
+
 def test_statement_timeouts_of_the_role_do_not_end_a_run(cloud: Database) -> None:
     role = customer(cloud)
     make_table(role)
