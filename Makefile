@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,10 @@ lint: $(VENV)/.installed
 # Four on two cores: tests wait for servers more than they compute.
 test: lint
 	$(BIN)/pytest -n 4
+
+# The documentation as a site, in site/; a dead link is an error.
+docs: $(VENV)/.installed
+	$(BIN)/mkdocs build --strict
 
 format: $(VENV)/.installed
 	$(BIN)/python tools/async_to_sync.py

@@ -120,7 +120,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
         versions = chosen_versions(metafunc.config)
-        if concerns_clients(metafunc.definition.path) and not metafunc.config.getoption("--pg"):
+        newest = concerns_clients(metafunc.definition.path) and not metafunc.config.getoption("--pg")
+        if newest or metafunc.definition.get_closest_marker("one_version"):
             versions = versions[:1]
         ids = [f"pg{version}" if version else "given" for version in versions]
         metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")

@@ -1,4 +1,4 @@
-"""All commands in one place, and what becomes of their errors."""
+"""The command `foh-pg` itself, and what becomes of errors."""
 
 from __future__ import annotations
 
@@ -6,34 +6,10 @@ import os
 import sys
 from typing import Any
 
-import psycopg
 import typer
 from typer.core import TyperGroup
 
-from foh_pg.cli import (
-    advise,
-    alter_index,
-    bench,
-    build,
-    check,
-    create_index,
-    demo,
-    drop_index,
-    evaluate,
-    grant,
-    health,
-    migrate,
-    refresh,
-    repair,
-    report,
-    search,
-    sql,
-    status,
-    update,
-    version,
-    watch,
-)
-from foh_pg.cli.output import fail
+from foh_pg.cli.commands import load, stand_ins
 from foh_pg.errors import FohError
 
 EXIT_CODES = """
@@ -42,12 +18,23 @@ Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABAS
 Data goes to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations;
-4 `update` skipped an index that another updater is at work on; 5 `health` found an index that is not well.
+4 `update` skipped an index that another updater is at work on; 5 `health` or `doctor` found something wrong.
 """
 
 
 class Commands(TyperGroup):
-    """Turns the errors a user can act on into one line and exit code 1; others keep their traceback."""
+    """Loads the one command that runs, and turns errors a user can act on into one line and exit code 1.
+
+    Other errors keep their traceback.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = stand_ins()
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or command is None else load(name), rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -56,9 +43,21 @@ class Commands(TyperGroup):
             # The reader (head, less) has seen enough; Python must not complain when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except (FohError, psycopg.Error) as error:
+        except Exception as error:
+            if not can_be_acted_on(error):
+                raise
+            from foh_pg.cli.output import fail
+
             fail(error)
             raise typer.Exit(1) from error
+
+
+def can_be_acted_on(error: Exception) -> bool:
+    if isinstance(error, FohError):
+        return True
+    # Where psycopg was not imported, no error of its can have been raised.
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 app = typer.Typer(
@@ -66,29 +65,10 @@ app = typer.Typer(
     name="foh-pg",
     help="A learned, label-aware vector index for PostgreSQL.\n" + EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("advise")(advise.advise)
-app.command("migrate")(migrate.migrate)
-app.command("create-index")(create_index.create_index)
-app.command("alter-index")(alter_index.alter_index)
-app.command("drop-index")(drop_index.drop_index)
-app.command("build")(build.build)
-app.command("rebuild")(build.rebuild)
-app.command("rollback")(build.rollback)
-app.command("update")(update.update)
-app.command("watch")(watch.watch)
-app.command("search")(search.search)
-app.command("evaluate")(evaluate.evaluate)
-app.command("report")(report.report)
-app.command("health")(health.health)
-app.command("status")(status.status)
-app.command("check")(check.check)
-app.command("refresh")(refresh.refresh)
-app.command("repair")(repair.repair)
-app.command("grant")(grant.grant)
-app.add_typer(sql.app, name="sql")
-app.add_typer(bench.app, name="bench")
-app.command("version")(version.version)
+
+
+@app.callback()
+def main() -> None:
+    """Nothing is done before the command: its help is that of the application."""

@@ -20,7 +20,10 @@ from foh_pg.cli.bench_search import search
 from foh_pg.cli.options import read_bits
 
 app = typer.Typer(
-    name="bench", help="Measure what the index brings on your data, against its rivals.", no_args_is_help=True
+    name="bench",
+    help="Measure what the index brings on your data, against its rivals.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 bench_stream.mount(app)
 

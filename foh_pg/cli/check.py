@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import typer
@@ -9,7 +9,9 @@ from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
-from foh_pg.updater import Progress
+
+if TYPE_CHECKING:
+    from foh_pg.tables.run import Progress
 
 VIOLATIONS = 3
 

@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from foh_pg.cli.output import say
 from foh_pg.errors import SchemaError
 from foh_pg.postgres.connect import connect
-from foh_pg.schema import migrations
+from foh_pg.schema import present
 
 
 @contextmanager
@@ -28,19 +28,19 @@ def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Conn
         if installed:
             require_schema(plain)
         else:
-            migrations.refuse_foreign(plain)
+            present.refuse_foreign(plain)
         plain.row_factory = dict_row  # type: ignore[assignment]
         yield plain  # type: ignore[misc]
 
 
 def require_schema(connection: psycopg.Connection[Any]) -> None:
-    present, expected = migrations.revision(connection), migrations.head()
-    if present == migrations.BASE:
+    found, expected = present.revision(connection), present.head()
+    if found == present.BASE:
         raise SchemaError(
             f"schema foh is not installed in database {connection.info.dbname!r}: run foh-pg migrate first"
         )
-    if present != expected:
+    if found != expected:
         raise SchemaError(
-            f"schema foh in database {connection.info.dbname!r} is at revision {present}, this foh_pg needs "
+            f"schema foh in database {connection.info.dbname!r} is at revision {found}, this foh_pg needs "
             f"{expected}: run foh-pg migrate"
         )

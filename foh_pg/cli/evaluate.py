@@ -9,8 +9,8 @@ from foh_pg.cli.database import session
 from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
-from foh_pg.quality import evaluate as run_evaluate
 from foh_pg.quality.evaluate import QUERIES
+from foh_pg.quality.evaluate import evaluate as run_evaluate
 from foh_pg.updater import Run
 
 

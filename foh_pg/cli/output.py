@@ -11,8 +11,6 @@ from typing import Any
 
 import psycopg
 import typer
-from rich.console import Console
-from rich.table import Table
 
 
 def say(message: str) -> None:
@@ -52,6 +50,10 @@ def plain(value: Any) -> Any:
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> None:
     """A table for reading; its columns are those of the first row unless given."""
+    # Programs that ask for JSON do not wait for it.
+    from rich.console import Console
+    from rich.table import Table
+
     names = list(columns if columns is not None else rows[0] if rows else ())
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:

@@ -66,7 +66,7 @@ def search(
     dsn: Dsn = None,
     json: Json = False,
 ) -> None:
-    """Find the rows nearest to a vector, or to a row of the table. Prints key, bits that differ and score."""
+    """Find the rows nearest to a vector, or to a row of the table: key, bits that differ, score."""
     if (vector is None) == (like is None):
         raise typer.BadParameter("pass either --vector or --like", param_hint="--vector")
     options = Search(k, probes, shortlist, labels, filter, parse_pairs(param, "--param") if param else None)

@@ -6,7 +6,7 @@ import typer
 
 from foh_pg.schema import migrations
 
-app = typer.Typer(help="Print SQL instead of running it.", no_args_is_help=True)
+app = typer.Typer(help="Print SQL instead of running it.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

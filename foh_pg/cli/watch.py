@@ -15,7 +15,6 @@ from foh_pg.cli.database import require_schema
 from foh_pg.cli.options import Dsn
 from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
-from foh_pg.tables.session import PATIENCE
 from foh_pg.updater.update import BATCH_SIZE
 from foh_pg.watcher.exposition import serving
 from foh_pg.watcher.watch import Settings, Watcher
@@ -111,8 +110,6 @@ def open_connection(dsn: str | None, name: str = "foh-pg watch") -> psycopg.Conn
     connection = connect(dsn, autocommit=True, application_name=name, **parameters)
     try:
         require_schema(connection)
-        # A watcher that is idle between two looks at the streams ends at once.
-        connection.execute(PATIENCE)
     except BaseException:
         connection.close()
         raise

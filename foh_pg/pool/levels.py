@@ -56,7 +56,7 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
 def default_probes(centers: int) -> int:
     """How many lists a search reads where nobody says.
 
-    A few more of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
+    More of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
 
     Examples
     --------

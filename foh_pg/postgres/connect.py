@@ -8,15 +8,22 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import scalar_row
 
+from foh_pg.errors import SessionError
+
+PID = "SELECT pg_catalog.pg_backend_pid()"
 # What stands in a schema that others may write to must not run with our rights: an operator of theirs is
 # found before PostgreSQL's own where the types fit better. Set before any other statement.
 PIN = "SET search_path = pg_catalog, pg_temp"
 # A role's or a database's own settings must not change what our long statements see or how long they may run.
+# Learning leaves the session idle for as long as it takes. transaction_timeout came with PostgreSQL 17.
 SESSION = """
-SELECT pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
-       pg_catalog.set_config('statement_timeout', '0', false),
-       pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false)
+SELECT pg_catalog.set_config(
+    name, CASE name WHEN 'default_transaction_isolation' THEN 'read committed' ELSE '0' END, false)
+FROM pg_catalog.pg_settings
+WHERE name IN ('default_transaction_isolation', 'statement_timeout', 'transaction_timeout',
+               'idle_in_transaction_session_timeout', 'idle_session_timeout')
 """
 # The name that stands for this table in any search_path.
 QUALIFIED = """
@@ -30,7 +37,9 @@ def connect(
 ) -> psycopg.Connection:
     """Connect to `dsn`, or to what libpq's environment variables say where it is None.
 
-    An application name in the DSN or in PGAPPNAME wins over `application_name`.
+    An application name in the DSN or in PGAPPNAME wins over `application_name`. A proxy that pools
+    transactions is refused: what is set here would stay in its sessions, and the application's next
+    transaction would have our search_path.
     """
     connection = psycopg.connect(
         dsn or "",
@@ -40,6 +49,7 @@ def connect(
         **parameters,
     )
     try:
+        refuse_pooled_transactions(connection)
         connection.execute(PIN)
         connection.execute(SESSION)
         connection.autocommit = autocommit
@@ -47,6 +57,28 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def refuse_pooled_transactions(connection: psycopg.Connection[Any]) -> None:
+    """Behind a proxy, see whether a second connection ends in the same server process as this one.
+
+    A proxy makes up the number of the process that it tells a client at the beginning. Nothing is set before
+    the answer is known.
+    """
+    info = connection.info
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        pid = cursor.execute(PID).fetchone()
+    if pid == info.backend_pid:
+        return
+    with psycopg.connect(
+        info.dsn, password=info.password or None, autocommit=True, row_factory=scalar_row
+    ) as other:
+        pids = {number for _ in range(3) for number in other.execute(PID)}
+    if pid in pids:
+        raise SessionError(
+            "two connections share one server process: a proxy that pools transactions is between. Connect "
+            "foh-pg to the server itself, or to a pool in session mode; applications may search through it"
+        )
 
 
 @contextmanager

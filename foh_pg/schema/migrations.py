@@ -14,10 +14,9 @@ the code of another version (foh.code keeps its digest), all of them are made fr
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import psycopg
 import sqlalchemy as sa
@@ -25,20 +24,37 @@ from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, RevisionStep
 from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy.exc import DBAPIError
 
-from foh_pg.errors import InputError, SchemaError
+from foh_pg.errors import InputError
 from foh_pg.schema import files, script
-
-# Raised by sql/install/*.sql where the database does not fit; not one of PostgreSQL's own codes.
-SCHEMA_ERROR = "FH001"
-
-# Null, and so not readable, where the table is missing.
-READABLE = (
-    "SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass('foh.code')::pg_catalog.oid, 'SELECT')"
+from foh_pg.schema.present import (
+    BASE,
+    code_is_outdated,
+    functions_are_outdated,
+    head,
+    present_revision,
+    refuse_foreign,
+    revision,
+    trusted,
 )
+from foh_pg.schema.sessions import SCHEMA_ERROR, open_session, readable_errors
 
-BASE = "base"
+__all__ = [
+    "BASE",
+    "HEAD",
+    "SCHEMA_ERROR",
+    "Migrated",
+    "code_is_outdated",
+    "head",
+    "is_downgrade",
+    "migrate",
+    "offline",
+    "offline_statements",
+    "refuse_foreign",
+    "resolve",
+    "revision",
+]
+
 HEAD = "head"
 
 
@@ -56,13 +72,13 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
     Concurrent migrations wait for each other.
     """
     end = resolve(to)
-    session = _session(connection)
-    with _readable_errors(), session.transaction():
+    session = open_session(connection)
+    with readable_errors(), session.transaction():
         session.run(files.sql("install/lock.sql"))
-        with _trusted(session) as installed:
-            start = _present_revision(session) if installed else BASE
+        with trusted(session) as installed:
+            start = present_revision(session) if installed else BASE
             statements = _statements(start, end)
-            if start == end == head() and _code_is_outdated(session):
+            if start == end == head() and functions_are_outdated(session):
                 statements = _code_statements()
             for statement in statements:
                 session.run(statement)
@@ -82,39 +98,6 @@ def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
     return [statement.strip() for statement in body]
 
 
-def revision(connection: psycopg.Connection[Any] | sa.Connection) -> str:
-    """The revision that schema `foh` of this database is at: "base" where it is not installed."""
-    session = _session(connection)
-    with _readable_errors(), session.transaction(), _trusted(session) as installed:
-        return _present_revision(session) if installed else BASE
-
-
-def refuse_foreign(connection: psycopg.Connection[Any] | sa.Connection) -> None:
-    """Refuse a schema `foh` that is not ours or whose owner a superuser must not trust; read none of it."""
-    if isinstance(connection, sa.Connection) and _is_autocommit(connection):
-        # One statement is a transaction, at whose end the search_path is what it was.
-        with _readable_errors():
-            connection.exec_driver_sql(
-                files.sql("install/trust.sql"), execution_options={"no_parameters": True}
-            )
-        return
-    session = _session(connection)
-    with _readable_errors(), session.transaction(), _trusted(session):
-        pass
-
-
-def code_is_outdated(connection: psycopg.Connection[Any] | sa.Connection) -> bool:
-    """Whether this database is at our revision with functions of another version of the package."""
-    session = _session(connection)
-    with _readable_errors(), session.transaction(), _trusted(session) as installed:
-        return installed and _present_revision(session) == head() and _code_is_outdated(session)
-
-
-def head() -> str:
-    """The revision that this package was written for."""
-    return resolve(HEAD)
-
-
 def resolve(name: str) -> str:
     """The full identifier of a revision, "base" for none."""
     try:
@@ -131,120 +114,6 @@ def is_downgrade(start: str, to: str) -> bool:
     end = resolve(to)
     below = {script.revision for script in _scripts().iterate_revisions(end, BASE)}
     return start not in {BASE, *below}
-
-
-class _Session(Protocol):
-    """The three things a migration asks of a connection."""
-
-    def transaction(self) -> AbstractContextManager[Any]: ...
-
-    def run(self, statement: str) -> None: ...
-
-    def column(self, query: str) -> list[Any]: ...
-
-
-class _Psycopg:
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self.connection = connection
-
-    def transaction(self) -> AbstractContextManager[Any]:
-        return self.connection.transaction()
-
-    def run(self, statement: str) -> None:
-        self.connection.execute(statement.encode())
-
-    def column(self, query: str) -> list[Any]:
-        with self.connection.cursor(row_factory=psycopg.rows.scalar_row) as cursor:
-            return cursor.execute(query.encode()).fetchall()
-
-
-class _SQLAlchemy:
-    def __init__(self, connection: sa.Connection) -> None:
-        if connection.dialect.name != "postgresql":
-            raise InputError(f"foh_pg works on PostgreSQL, this connection is to {connection.dialect.name}")
-        if _is_autocommit(connection):
-            raise InputError(
-                "a migration is one transaction, and this connection has isolation level AUTOCOMMIT: "
-                "pass one without it"
-            )
-        self.connection = connection
-
-    def transaction(self) -> AbstractContextManager[Any]:
-        if self.connection.in_transaction():
-            return self.connection.begin_nested()
-        return self.connection.begin()
-
-    def run(self, statement: str) -> None:
-        # Without this option a driver would look for its parameters (%s) in our text.
-        self.connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
-
-    def column(self, query: str) -> list[Any]:
-        return list(self.connection.exec_driver_sql(query).scalars())
-
-
-def _is_autocommit(connection: sa.Connection) -> bool:
-    # SQLAlchemy would ask the server for the isolation level, and AUTOCOMMIT is none of the server's.
-    return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
-
-
-def _session(connection: psycopg.Connection[Any] | sa.Connection) -> _Session:
-    if isinstance(connection, psycopg.Connection):
-        return _Psycopg(connection)
-    if isinstance(connection, sa.Connection):
-        return _SQLAlchemy(connection)
-    raise InputError(
-        f"expected a psycopg.Connection or a sqlalchemy.Connection, got a {type(connection).__name__}"
-    )
-
-
-@contextmanager
-def _readable_errors() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        if error.sqlstate == SCHEMA_ERROR:
-            hint = error.diag.message_hint
-            raise SchemaError(
-                f"{error.diag.message_primary}. {hint}" if hint else error.diag.message_primary
-            ) from error
-        raise
-    except DBAPIError as error:
-        # psycopg says sqlstate, psycopg2 pgcode; other drivers give only the text.
-        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
-        if code == SCHEMA_ERROR:
-            raise SchemaError(str(error.orig).strip()) from error
-        raise
-
-
-@contextmanager
-def _trusted(session: _Session) -> Iterator[bool]:
-    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
-    session.run(files.sql("install/trust.sql"))
-    [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
-    yield installed == "yes"
-    session.run(files.sql("install/restore_path.sql"))
-
-
-def _present_revision(session: _Session) -> str:
-    found = session.column("SELECT version_num FROM foh.alembic_version")
-    if len(found) != 1:
-        raise SchemaError(
-            f"foh.alembic_version has {len(found)} rows where one is expected: somebody changed it; "
-            "restore the schema from a backup, or drop it and migrate again"
-        )
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if found[0] not in known:
-        raise SchemaError(
-            f"schema foh in this database is at revision {found[0]!r}, which this foh_pg does not know: "
-            "a newer one migrated it; upgrade the package (pip install --upgrade foh_pg)"
-        )
-    return str(found[0])
-
-
-def _code_is_outdated(session: _Session) -> bool:
-    [readable] = session.column(READABLE)
-    # A role that may not read the table could not renew the functions either.
-    return bool(readable) and session.column("SELECT digest FROM foh.code") != [script.code_digest()]
 
 
 @cache

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import PurePosixPath
-
-from alembic.operations import Operations
-from sqlalchemy import TextClause, text
+from typing import TYPE_CHECKING
 
 from foh_pg.schema import files
 from foh_pg.version import __version__
+
+if TYPE_CHECKING:
+    from alembic.operations import Operations
+    from sqlalchemy import TextClause
 
 # The lookup happens in the server, so that the SQL printed offline is the SQL that runs online.
 WRAPPER = """\
@@ -57,6 +59,9 @@ def unused_tags(body: str) -> tuple[str, str]:
 
 def literal(sql: str) -> TextClause:
     """`sql` for SQLAlchemy, to be passed on letter by letter: no colon in it is a bind parameter."""
+    # Commands that only compare digests do without SQLAlchemy, which takes long to import.
+    from sqlalchemy import text
+
     return text(sql.replace(":", r"\:"))
 
 

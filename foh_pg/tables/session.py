@@ -17,8 +17,8 @@ from psycopg.rows import tuple_row
 
 from foh_pg.errors import BusyError, InputError, SessionError
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
-from foh_pg.postgres.connect import connect
-from foh_pg.schema.migrations import refuse_foreign
+from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
+from foh_pg.schema.present import refuse_foreign
 
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
@@ -32,13 +32,7 @@ WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session
                'transaction_timeout', 'lock_timeout')
 """
 
-# Learning leaves the session idle for as long as it takes.
-PATIENCE = """
-SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'
-"""
-
-# Before there is a lock, perhaps without schema foh, only the number of the process is checked.
-PID = "SELECT pg_catalog.pg_backend_pid()"
+# Before there is a lock, perhaps without schema foh, only the number of the process (PID) is checked.
 HOLDS = "SELECT pg_catalog.pg_backend_pid(), foh._holder(%(index)s) = pg_catalog.pg_backend_pid()"
 
 TAKE = """
@@ -70,7 +64,7 @@ class Session:
         connection.autocommit = True
         (self.pid,) = self.one(PID)
         self._refuse_standby()
-        self._refuse_pooler()
+        refuse_pooled_transactions(connection)
         refuse_foreign(connection)
 
     # -- statements ----------------------------------------------------------------------------------------
@@ -197,19 +191,6 @@ class Session:
                 f"{self.connection.info.host} is a standby, which nobody can write to: connect to the primary"
             )
 
-    def _refuse_pooler(self) -> None:
-        """Behind a proxy, see whether a second connection ends in the same server process as this one."""
-        info = self.connection.info
-        if info.backend_pid == self.pid:
-            return
-        with connect(info.dsn, password=info.password or None, autocommit=True) as other:
-            pids = {row[0] for _ in range(3) for row in other.execute("SELECT pg_catalog.pg_backend_pid()")}
-        if self.pid in pids:
-            raise SessionError(
-                "two connections share one server process: a proxy that pools transactions is between; "
-                "connect an updater to the server itself, or to a pool in session mode"
-            )
-
 
 @contextmanager
 def open_session(target: Target) -> Iterator[Session]:
@@ -225,7 +206,6 @@ def open_session(target: Target) -> Iterator[Session]:
                 target.autocommit = autocommit
         return
     with connect(target, autocommit=True) as connection:
-        connection.execute(PATIENCE)
         session = Session(connection)
         try:
             yield session

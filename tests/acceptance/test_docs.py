@@ -8,9 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from typer.main import get_command
 
-from foh_pg.cli import app
+from foh_pg.cli.commands import CARDS, load
 from tests.postgres import Database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +56,7 @@ def test_the_readme_runs(
 def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
     for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
         shop.execute(statement.encode())
-    _, many, own = blocks(ROOT / "docs" / "search.md", "sql")
+    many, own = blocks(ROOT / "docs" / "search.md", "sql")
     assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
     assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
 
@@ -94,10 +93,9 @@ def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_links_exist(page: Path) -> None:
     text = page.read_text()
-    commands = get_command(app).commands
     for name, rest in re.findall(r"foh-pg (?!foh-pg)([a-z][a-z-]*)((?: +[^\s`#;,)]+)*)", text):
-        assert name in commands, f"foh-pg {name}"
-        command = commands[name]
+        assert name in CARDS, f"foh-pg {name}"
+        command = load(name)
         for sub in rest.split()[:1]:
             command = getattr(command, "commands", {}).get(sub, command)
         known = {

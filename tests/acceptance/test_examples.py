@@ -25,19 +25,15 @@ from psycopg import sql
 from tests.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = sorted(
-    f"{folder}/{page.name}"
-    for folder in ("examples", "integrations")
-    for page in (DOCS / folder).glob("*.md")
-)
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Its statements have parameters: test_docs.py passes them.
+ELSEWHERE = {"search.md"}
+RUN = {"sql", "python"}
 NEEDS = {
     "integrations/django.md": "django",
     "integrations/haystack.md": "haystack",
     "integrations/langchain.md": "langchain_core",
 }
-# What these show depends on a framework and not on the version of PostgreSQL.
-ONCE = {"integrations/django.md", "integrations/haystack.md"}
 
 
 class Block(NamedTuple):
@@ -55,6 +51,16 @@ def blocks(page: Path) -> list[Block]:
         expected = following.group(3) if following is not None and following.group(1) == "text" else None
         made.append(Block(match.group(1), match.group(2).strip(), match.group(3), expected))
     return made
+
+
+def pages() -> list[str]:
+    """All pages with SQL or Python on them; commands that they show besides are run too."""
+    return [
+        path
+        for page in sorted(DOCS.rglob("*.md"))
+        if (path := page.relative_to(DOCS).as_posix()) not in ELSEWHERE
+        and any(block.language in RUN for block in blocks(page))
+    ]
 
 
 class Reader:
@@ -153,11 +159,15 @@ def reader(
         superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.once) if page in ONCE else page for page in PAGES]
-)
+@pytest.mark.parametrize("page", pages())
 def test_page(reader: Reader, page: str) -> None:
     if page in NEEDS:
         pytest.importorskip(NEEDS[page])
     done = [reader.follow(block) for block in blocks(DOCS / page)]
     assert done, f"{page} has no code"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_no_sql_and_no_python_is_left_out(page: str) -> None:
+    left_out = [b.code for b in blocks(DOCS / page) if b.language in RUN and "norun" in b.info]
+    assert left_out == []

@@ -23,7 +23,7 @@ from foh_pg.cli.app import app
 from foh_pg.cli.watch import open_connection
 from foh_pg.langchain import FOHVectorStore
 from foh_pg.psycopg import register_foh
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema import migrations
 from foh_pg.sqlalchemy import FOHIndex, select_nearest
 from foh_pg.updater import build, rebuild, rollback, update

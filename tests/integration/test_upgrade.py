@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 
 from foh_pg.errors import SchemaError
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema import migrations
 from foh_pg.schema.migrations import migrate, offline
 from foh_pg.updater import build, rebuild, rollback, update

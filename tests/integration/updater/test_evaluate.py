@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from foh_pg.errors import InputError
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import quality, read_runs
 from foh_pg.updater import build, update
 from tests.digits import create_index, create_table, digits, insert, vector

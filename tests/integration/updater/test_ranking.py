@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import read_runs
 from foh_pg.updater import build, rebuild, rollback
 from tests.postgres import Database

@@ -1,0 +1,170 @@
+"""Each index that the role sees: its table and triggers, who updates it, its stream, its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+
+# Entries that may wait in the stream whatever the size of the table, and rows without bits.
+FEW_ENTRIES, FEW_DEFERRED = 10_000, 100
+# Above these shares of the rows, searches read noticeably more.
+MUCH_STREAM, MUCH_DEFERRED = 0.2, 0.01
+# The size of a sample that training begins at, and how many refused models are no accident.
+LABELLED, REFUSED = 100, 3
+
+INDEXES = """
+SELECT i.name, i.status, s.rows, s.stream, s.deferred, s.stale, s.trained, s.lag_seconds, i.labels,
+       (i.options ->> 'max_stale')::float8 AS max_stale, i.options ->> 'budget' AS budget,
+       extract(epoch FROM clock_timestamp() - r.started_at)::float8 AS run_ago, r.error,
+       (SELECT count(*) FROM (SELECT x.metrics FROM foh.run x
+                              WHERE x.index = i.id AND x.metrics ? 'map' ORDER BY x.id DESC LIMIT 3) x
+        WHERE x.metrics ? 'refused') AS refused
+FROM foh.index i
+JOIN foh.index_stat s ON s.name = i.name
+LEFT JOIN LATERAL (
+    SELECT x.started_at, x.error FROM foh.run x
+    WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
+    ORDER BY x.id DESC LIMIT 1) r ON true
+ORDER BY i.name
+"""
+PROBLEMS = """
+SELECT i.name, t.problem, string_agg(t.detail, ', ' ORDER BY t.detail) AS details
+FROM foh.index i CROSS JOIN LATERAL foh._check_tables(i) t
+GROUP BY i.name, t.problem ORDER BY i.name, t.problem
+"""
+
+Row = dict[str, Any]
+
+
+def index_findings(connection: psycopg.Connection[Any], max_lag: float) -> Iterator[Finding]:
+    for row in connection.execute(PROBLEMS).fetchall():
+        yield table_finding(row)
+    rows = connection.execute(INDEXES).fetchall()
+    for row in rows:
+        yield from building(row)
+        yield from last_error(row)
+        yield from waiting(row, max_lag)
+        yield from model(row)
+    if not rows:
+        yield Finding(
+            "index", NOTE, "this role sees no index", "foh-pg create-index --help says how to make one"
+        )
+
+
+def table_finding(row: Row) -> Finding:
+    """foh._check_tables says the cure after a colon, for all indexes alike; here it names this one."""
+    problem, _, cure = row["problem"].partition(": ")
+    cure = cure or "run drop_index, which removes what is left"
+    for word, command in (
+        ("foh.refresh", "refresh"),
+        ("foh-pg repair", "repair"),
+        ("drop_index", "drop-index"),
+    ):
+        cure = cure.replace(word, f"foh-pg {command} {row['name']}")
+    check = "triggers" if "trigger" in problem else "table"
+    return Finding(check, ERROR, f"{problem} ({row['details']})", cure, row["name"])
+
+
+def building(row: Row) -> Iterator[Finding]:
+    if row["status"] == "building":
+        yield Finding(
+            "build",
+            ERROR,
+            "the index is not built: searches read the whole table",
+            f"foh-pg build {row['name']}",
+            row["name"],
+        )
+
+
+def last_error(row: Row) -> Iterator[Finding]:
+    if row["error"]:
+        yield Finding(
+            "run",
+            ERROR,
+            f"the last run failed: {' '.join(row['error'].split())}",
+            f"foh-pg update {row['name']}, once the cause is gone; foh-pg check {row['name']} "
+            "looks for damage",
+            row["name"],
+        )
+
+
+def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
+    name, lag, ago = row["name"], row["lag_seconds"], row["run_ago"]
+    if lag > max_lag and (ago is None or ago > lag):
+        last = "there was none yet" if ago is None else f"the last began {span(ago)} ago"
+        yield Finding(
+            "job",
+            ERROR,
+            f"nobody updates the index: an entry has waited {span(lag)} in the stream, and no run began "
+            f"since ({last})",
+            f"run foh-pg update {name} from cron or a timer, or foh-pg watch: docs/operations.md",
+            name,
+        )
+    elif lag > max_lag or row["stream"] > max(FEW_ENTRIES, MUCH_STREAM * row["rows"]):
+        yield Finding(
+            "stream",
+            WARNING,
+            f"the stream grows: {row['stream']} entries beside {row['rows']} rows in lists, the oldest "
+            f"{span(lag)} old",
+            f"run foh-pg update {name} more often, without --max-seconds or with a larger --batch-size",
+            name,
+        )
+    if row["deferred"] > max(FEW_DEFERRED, MUCH_DEFERRED * row["rows"]):
+        yield Finding(
+            "deferred",
+            WARNING,
+            f"{row['deferred']} rows were written without bits (foh.defer): searches read the table for them",
+            f"foh-pg update {name}",
+            name,
+        )
+
+
+def model(row: Row) -> Iterator[Finding]:
+    name = row["name"]
+    if row["status"] != "ready":
+        return
+    # Twice, since the share is an estimate from samples.
+    if row["stale"] > 2 * row["max_stale"]:
+        budget = "" if row["budget"] is None else f", with a larger budget than {row['budget']}"
+        yield Finding(
+            "model",
+            WARNING,
+            f"{row['stale']:.1%} of the stored bits are those of older hash functions, and max_stale is "
+            f"{row['max_stale']:.1%}",
+            f"foh-pg update {name}{budget}; foh-pg update {name} --full encodes every row again",
+            name,
+        )
+    if row["labels"] is not None and not row["trained"] and row["rows"] >= LABELLED:
+        yield Finding(
+            "model",
+            WARNING,
+            f"the index has labels, {row['rows']} rows, and never learned: labels do not count",
+            f"foh-pg rebuild {name} trains on the rows there are, once {LABELLED} of them have labels",
+            name,
+        )
+    if row["refused"] >= REFUSED:
+        yield Finding(
+            "model",
+            WARNING,
+            f"the last {REFUSED} models were worse than the present one and were not installed: new labels "
+            "disagree with old ones",
+            f"foh-pg rebuild {name}, and the option forget below 1: docs/options.md",
+            name,
+        )
+
+
+def span(seconds: float) -> str:
+    """A length of time for reading.
+
+    Examples
+    --------
+    >>> span(42), span(5400), span(200_000)
+    ('42 s', '90 min', '56 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,93 @@
+"""What a role may not do that it will want to: search the indexes there are, or create the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from foh_pg.doctor.finding import WARNING, Finding
+from foh_pg.doctor.server import quoted
+from foh_pg.errors import InputError
+
+KNOWN = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %(role)s) AS known"
+# Everybody can read of functions in the catalog: so who sees no table of foh still learns what is missing.
+INDEXES = """
+SELECT left(p.proname, -length('_describe')) AS name,
+       has_schema_privilege(%(role)s, p.pronamespace, 'USAGE')
+           AND has_function_privilege(%(role)s, s.oid, 'EXECUTE') AS may_search,
+       has_schema_privilege(p.pronamespace, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE') AS may_ask
+FROM pg_proc p
+JOIN pg_proc s ON s.pronamespace = p.pronamespace
+              AND s.proname = left(p.proname, -length('_describe')) || '_search'
+WHERE p.pronamespace = 'foh'::regnamespace AND p.proname LIKE '%%\\_describe' AND p.pronargs = 0
+ORDER BY 1
+"""
+# The table is looked up in the catalog: a cast to regclass fails where the role may not use its schema.
+ON_THE_TABLE = """
+SELECT d.source, d.key, d.embedding, d.vector_schema,
+       has_schema_privilege(%(role)s, d.vector_schema, 'USAGE') AS vectors,
+       has_column_privilege(%(role)s, t.oid, d.key, 'SELECT')
+           AND has_column_privilege(%(role)s, t.oid, d.embedding, 'SELECT') AS columns,
+       has_schema_privilege(%(role)s, t.relnamespace, 'USAGE') AS schema,
+       (parse_ident(d.source))[1] AS table_schema
+FROM foh.{}() d CROSS JOIN LATERAL (
+    SELECT c.oid, c.relnamespace FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = (parse_ident(d.source))[1] AND c.relname = (parse_ident(d.source))[2]) t
+"""
+MAY_CREATE = """
+SELECT bool_or(has_function_privilege(%(role)s, p.oid, 'EXECUTE')) AS may
+FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = 'create_index'
+"""
+
+
+def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[Finding]:
+    known = connection.execute(KNOWN, {"role": role}).fetchone()
+    if not (known and known["known"]):
+        raise InputError(f"there is no role {role!r}")
+    indexes = connection.execute(INDEXES, {"role": role}).fetchall()
+    for index in indexes:
+        name = index["name"]
+        if not index["may_search"]:
+            yield Finding(
+                "rights",
+                WARNING,
+                f"role {quoted(role)} may not search",
+                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of the table",
+                name,
+            )
+        elif index["may_ask"]:
+            yield from on_the_table(connection, name, role)
+    if not indexes:
+        row = connection.execute(MAY_CREATE, {"role": role}).fetchone()
+        if not (row and row["may"]):
+            yield Finding(
+                "rights",
+                WARNING,
+                f"role {quoted(role)} may not create an index",
+                f"foh-pg grant --owner {quoted(role)}, as a superuser or who has ADMIN OPTION on that role",
+            )
+
+
+def on_the_table(connection: psycopg.Connection[Any], name: str, role: str) -> Iterator[Finding]:
+    """A search reads the table with the rights of who asks."""
+    statement = sql.SQL(ON_THE_TABLE).format(sql.Identifier(f"{name}_describe"))
+    for row in connection.execute(statement, {"role": role}):
+        who = quoted(role)
+        lacks = []
+        if not row["vectors"]:
+            lacks.append(f"USAGE ON SCHEMA {quoted(row['vector_schema'])}")
+        if not row["schema"]:
+            lacks.append(f"USAGE ON SCHEMA {quoted(row['table_schema'])}")
+        if not row["columns"]:
+            lacks.append(f"SELECT ({quoted(row['key'])}, {quoted(row['embedding'])}) ON {row['source']}")
+        if lacks:
+            yield Finding(
+                "rights",
+                WARNING,
+                f"role {who} may call the search, and lacks what the search needs outside of foh",
+                " ".join(f"GRANT {right} TO {who};" for right in lacks),
+                name,
+            )

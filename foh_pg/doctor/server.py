@@ -1,0 +1,143 @@
+"""The server, the database and pgvector, before anything of ours is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+
+from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+
+OLDEST_SERVER = 16
+OLDEST_PGVECTOR = (0, 7)
+# On PostgreSQL 18 earlier ones count differing bits a byte at a time, and every search waits for it.
+FAST_PGVECTOR = (0, 8, 3)
+
+FACTS = """
+SELECT current_setting('server_version_num')::int / 10000 AS major,
+       split_part(current_setting('server_version'), ' ', 1) AS server,
+       current_database() AS database, current_user AS role,
+       (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'vector') AS pgvector,
+       (SELECT a.default_version FROM pg_available_extensions a WHERE a.name = 'vector') AS available,
+       pg_is_in_recovery() AS standby, pg_backend_pid() AS pid,
+       current_setting('autovacuum')::boolean AS autovacuum,
+       (SELECT string_agg(quote_ident(p.pubname), ', ' ORDER BY p.pubname)
+        FROM pg_publication p WHERE p.puballtables) AS publications
+"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the catalog says of server and database."""
+
+    major: int
+    server: str
+    database: str
+    role: str
+    pgvector: str | None
+    available: str | None
+    standby: bool
+    pid: int
+    autovacuum: bool
+    publications: str | None
+
+
+def read_facts(connection: psycopg.Connection[Any]) -> Facts:
+    with connection.cursor(row_factory=class_row(Facts)) as cursor:
+        facts = cursor.execute(FACTS).fetchone()
+    assert facts is not None
+    return facts
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version.
+
+    Examples
+    --------
+    >>> numbers("0.8.3")
+    (0, 8, 3)
+    >>> numbers("0.9.0-dev")
+    (0, 9, 0)
+    """
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in SQL, for a statement that a person will paste."""
+    simple = re.fullmatch(r"[a-z_][a-z0-9_]*", name)
+    return name if simple else sql.Identifier(name).as_string(None)
+
+
+def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
+    if facts.major < OLDEST_SERVER:
+        yield Finding(
+            "server",
+            ERROR,
+            f"PostgreSQL {facts.server} is older than {OLDEST_SERVER}, the oldest that foh_pg is tested on",
+            f"upgrade to PostgreSQL {OLDEST_SERVER} or newer",
+        )
+    if facts.standby:
+        yield Finding(
+            "server",
+            NOTE,
+            "this server is a standby: searches work here, updates do not",
+            "connect updaters to the primary",
+        )
+    if facts.pid != backend_pid:
+        yield Finding(
+            "pooler",
+            NOTE,
+            "this connection goes through a proxy, which works as long as it pools sessions",
+            "connect updaters to the server itself, see docs/guides/managed.md",
+        )
+    if not facts.autovacuum:
+        yield Finding(
+            "autovacuum",
+            WARNING,
+            "autovacuum is off: every search reads past the entries of the stream that updates took out",
+            "ALTER SYSTEM SET autovacuum = on; then SELECT pg_reload_conf();",
+        )
+
+
+def pgvector_findings(facts: Facts) -> Iterator[Finding]:
+    if facts.pgvector is None:
+        if facts.available is None:
+            cure = "install pgvector on the server, then CREATE EXTENSION vector;"
+        else:
+            cure = "CREATE EXTENSION vector; as a superuser, or as the administrator of your provider"
+        yield Finding(
+            "pgvector",
+            ERROR,
+            f"the extension vector (pgvector) is not installed in database {quoted(facts.database)}",
+            cure,
+        )
+        return
+    version = numbers(facts.pgvector)
+    newest = facts.available
+    is_newer_there = newest is not None and numbers(newest) > version
+    update = (
+        "ALTER EXTENSION vector UPDATE;"
+        if is_newer_there
+        else "install a newer pgvector on the server, then ALTER EXTENSION vector UPDATE;"
+    )
+    if version < OLDEST_PGVECTOR:
+        yield Finding("pgvector", ERROR, f"pgvector {facts.pgvector} is older than 0.7", update)
+    elif facts.major >= 18 and version < FAST_PGVECTOR:
+        yield Finding(
+            "pgvector",
+            WARNING,
+            f"pgvector {facts.pgvector} counts differing bits slowly on PostgreSQL 18, unlike 0.8.3",
+            update,
+        )
+    elif is_newer_there:
+        yield Finding(
+            "pgvector",
+            NOTE,
+            f"the database uses pgvector {facts.pgvector}, the server has {newest}",
+            update,
+        )

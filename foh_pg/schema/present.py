@@ -1,0 +1,96 @@
+"""What schema `foh` of a database is: whether it is ours, and at which revision.
+
+Every command asks this, so nothing here needs Alembic, which takes longer to import than most commands take
+to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from foh_pg.errors import SchemaError
+from foh_pg.schema import files, script
+from foh_pg.schema.sessions import Session, is_autocommit, is_sqlalchemy, open_session, readable_errors
+
+if TYPE_CHECKING:
+    from foh_pg.schema.sessions import Connection
+
+BASE = "base"
+
+# Null, and so not readable, where the table is missing.
+READABLE = (
+    "SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass('foh.code')::pg_catalog.oid, 'SELECT')"
+)
+
+
+@cache
+def revisions() -> tuple[str, ...]:
+    """All revisions, the oldest first: the scripts of `migrations/versions/` begin with theirs."""
+    scripts = (files.folder("migrations") / "versions").glob("[0-9]*_*.py")
+    return tuple(sorted(script.name.partition("_")[0] for script in scripts))
+
+
+def head() -> str:
+    """The revision that this package was written for."""
+    return revisions()[-1]
+
+
+def revision(connection: Connection) -> str:
+    """The revision that schema `foh` of this database is at: "base" where it is not installed."""
+    session = open_session(connection)
+    with readable_errors(), session.transaction(), trusted(session) as installed:
+        return present_revision(session) if installed else BASE
+
+
+def refuse_foreign(connection: Connection) -> None:
+    """Refuse a schema `foh` that is not ours or whose owner a superuser must not trust; read none of it."""
+    if is_sqlalchemy(connection) and is_autocommit(connection):  # type: ignore[arg-type]
+        # One statement is a transaction, at whose end the search_path is what it was.
+        with readable_errors():
+            connection.exec_driver_sql(  # type: ignore[union-attr]
+                files.sql("install/trust.sql"), execution_options={"no_parameters": True}
+            )
+        return
+    session = open_session(connection)
+    with readable_errors(), session.transaction(), trusted(session):
+        pass
+
+
+def code_is_outdated(connection: Connection) -> bool:
+    """Whether this database is at our revision with functions of another version of the package."""
+    session = open_session(connection)
+    with readable_errors(), session.transaction(), trusted(session) as installed:
+        return installed and present_revision(session) == head() and functions_are_outdated(session)
+
+
+@contextmanager
+def trusted(session: Session) -> Iterator[bool]:
+    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
+    session.run(files.sql("install/trust.sql"))
+    [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
+    yield installed == "yes"
+    session.run(files.sql("install/restore_path.sql"))
+
+
+def present_revision(session: Session) -> str:
+    found = session.column("SELECT version_num FROM foh.alembic_version")
+    if len(found) != 1:
+        raise SchemaError(
+            f"foh.alembic_version has {len(found)} rows where one is expected: somebody changed it; "
+            "restore the schema from a backup, or drop it and migrate again"
+        )
+    if found[0] not in revisions():
+        raise SchemaError(
+            f"schema foh in this database is at revision {found[0]!r}, which this foh_pg does not know: "
+            "a newer one migrated it; upgrade the package (pip install --upgrade foh_pg)"
+        )
+    return str(found[0])
+
+
+def functions_are_outdated(session: Session) -> bool:
+    [readable] = session.column(READABLE)
+    # A role that may not read the table could not renew the functions either.
+    return bool(readable) and session.column("SELECT digest FROM foh.code") != [script.code_digest()]
