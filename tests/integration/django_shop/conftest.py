@@ -18,10 +18,10 @@ from tests.postgres import Database, Server, install_pgvector
 with mock.patch.dict(os.environ, DJANGO_SETTINGS_MODULE="tests.django_shop.settings"):
     django.setup()
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connections, transaction  # noqa: E402
+from django.core.management import call_command
+from django.db import connections, transaction
 
-from tests.django_shop.catalog.models import (  # noqa: E402
+from tests.django_shop.catalog.models import (
     DIMENSIONS,
     Article,
     Book,
