@@ -43,17 +43,8 @@ WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('foh')
 
 
 def check_models(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Whether each index can be made from the fields of its model."""
-    messages: list[CheckMessage] = []
-    names: dict[str, Any] = {}
-    for model, index in _declared(app_configs):
-        messages += _check_index(model, index)
-        other = names.setdefault(index.name, model)
-        if other is not model:
-            message = f"FohIndex {index.name!r} is declared on {other._meta.label} too."
-            hint = "Names of indexes are unique in a database: rename one."
-            messages.append(Error(message, hint=hint, obj=model, id="foh_pg.E003"))
-    return messages
+    """Whether each index can be made from the fields of its model. Names are compared by Django itself."""
+    return [message for model, index in _declared(app_configs) for message in _check_index(model, index)]
 
 
 def check_databases(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -103,7 +94,7 @@ def _check_index(model: Any, index: FohIndex) -> Iterator[CheckMessage]:
             f"FohIndex {index.name!r}: neither it nor field {index.embedding!r} says how many dimensions.",
             hint="Pass dimensions=... to the field or to the index; an empty table does not tell.",
             obj=model,
-            id="foh_pg.W004",
+            id="foh_pg.W003",
         )
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
+import django
 import numpy as np
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.postgres import Database, Server, install_pgvector
 
-django = pytest.importorskip("django")
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.django_shop.settings"
-django.setup()
+# Only here: programs that other tests start have settings of their own.
+with mock.patch.dict(os.environ, DJANGO_SETTINGS_MODULE="tests.django_shop.settings"):
+    django.setup()
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connections, transaction  # noqa: E402
+from django.core.management import call_command
+from django.db import connections, transaction
 
-from tests.django_shop.catalog.models import (  # noqa: E402
+from tests.django_shop.catalog.models import (
     DIMENSIONS,
     Article,
     Book,

@@ -33,7 +33,7 @@ class TestModels:
             (FohIndex("vector", labels="friends__text", name="x"), "E001", "labels='friends' takes the rows themselves"),
             (FohIndex("vector", labels="other__text", name="x"), "E001", "leads through 'other'"),
             (FohIndex("text", name="x"), "E002", "field 'text' is a TextField"),
-            (FohIndex("free", name="x"), "W004", "says how many dimensions"),
+            (FohIndex("free", name="x"), "W003", "says how many dimensions"),
         ],
         ids=["embedding", "labels", "many to many", "foreign key", "type", "dimensions"],
     )  # fmt: skip
