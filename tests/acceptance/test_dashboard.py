@@ -40,14 +40,16 @@ def panels() -> list[dict[str, Any]]:
 
 
 def queries() -> dict[str, str]:
-    """The queries of all panels, by title and letter."""
-    found = {}
-    for panel in panels():
-        for target in panel["targets"]:
-            query = target["expr"]
-            for name, value in VARIABLES.items():
-                query = query.replace(name, value)
-            found[f"{panel['title']} {target['refId']} ({panel['id']})"] = query
+    """The queries of all panels and annotations, by title and letter."""
+    found = {
+        f"{panel['title']} {target['refId']} ({panel['id']})": target["expr"]
+        for panel in panels()
+        for target in panel["targets"]
+    }
+    annotations = json.loads(DASHBOARD.read_text())["annotations"]["list"]
+    found |= {annotation["name"]: annotation["expr"] for annotation in annotations}
+    for name, value in VARIABLES.items():
+        found = {title: query.replace(name, value) for title, query in found.items()}
     return found
 
 
