@@ -8,7 +8,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                          -- The mean share of voices over all labels of all voters: the sum of squares over the sum.
                          (bit_count(v.ones) + 4 * bit_count(v.twos) + 16 * bit_count(v.fours)
                           + 4 * bit_count(v.ones & v.twos) + 8 * bit_count(v.ones & v.fours) + 16 * bit_count(v.twos & v.fours))
-                         / greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1) / v.voices AS unknown
+                         / (v.voices * greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1)) AS unknown
                   FROM (SELECT v.voices, v.ones & {signature_mask} AS ones, (v.c1 # v.c2 # v.c3) & {signature_mask} AS twos,
                                ((v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2))) & {signature_mask} AS fours
                         FROM (SELECT v.voices, v.c1, v.c2, v.s1 # v.s2 # v.m7 AS ones, (v.s1 & v.s2) | (v.m7 & (v.s1 # v.s2)) AS c3

@@ -155,6 +155,15 @@ class TestRowsWithoutLabels:
         for key, _, score in shop.search(QUERY, 150, probes=100, shortlist=200):
             assert score == pytest.approx(EXACT[key] - (label[key] != "b"), abs=1e-5)
 
+    def test_count_as_the_labels_of_the_voters_do_on_average(self, new_shop) -> None:
+        """Four voters have one label and three another: four of seven labels get 4/7, three get 3/7."""
+        shop = labelled(new_shop, ["a", "b"] * 3 + ["a"] + [None] * 193)
+        label, voices = labels_of(shop), {"a": 4 / 7, "b": 3 / 7, None: (4 * 4 + 3 * 3) / 49}
+        rows = shop.search(QUERY, 150, probes=100, shortlist=200)
+        assert [score for *_, score in rows] == pytest.approx(
+            [EXACT[key] - voices[label[key]] for key, *_ in rows], abs=1e-5
+        )
+
     def test_the_nearest_rows_have_none(self, new_shop) -> None:
         """Nobody votes: the order is that of the distances."""
         shop = labelled(new_shop, [None] * 9 + ["a", None] * 95 + ["b"])
