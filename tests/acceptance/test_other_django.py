@@ -20,7 +20,9 @@ OTHERS = {"4.2": "django==4.2.*", "5.2": "django==5.2.*", "newest": "django>=6"}
 INSTALLED = ".".join(map(str, django.VERSION[:2]))
 TESTS = [
     "tests/integration/django_shop/test_queryset.py",
-    "tests/integration/django_shop/test_migrations.py",
+    "tests/integration/django_shop/test_migrations.py::TestSampleProject",
+    "tests/integration/django_shop/test_migrations.py::TestMakemigrations",
+    "tests/integration/django_shop/test_migrations.py::TestModelsWithTheirIndexes",
     "tests/integration/django_shop/test_command.py::test_exit_codes",
 ]
 
