@@ -112,7 +112,7 @@ BEGIN
         RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
         RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) s,
-                                   foh.products_near(query, NULL, greatest(64, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
+                                   foh.products_near(query, NULL, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
         RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) n);
     END IF;
@@ -639,7 +639,7 @@ BEGIN
     END IF;
     exhausted := cardinality(centers) < probes;
     IF weight_code + weight_votes > 0 THEN
-        looked := greatest(64, 2 * wanted::bigint);
+        looked := greatest(48, 2 * wanted::bigint);
         
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED (

@@ -21,7 +21,7 @@ class Ranking:
         How many rows there were when the choice was made; 0 where none was made yet.
     """
 
-    code: float = 1.2
+    code: float = 1.6
     votes: float = 0.4
     probes: int | None = None
     shortlist: int | None = None

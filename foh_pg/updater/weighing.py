@@ -41,7 +41,7 @@ K = 10
 # As in sql/index/search/near.sql.
 SHORTLIST = 16
 SHORTLIST_NEAREST = 32
-LOOKED = 64
+LOOKED = 48
 VOTERS = 7
 
 GRID = tuple(product((0.0, 0.4, 0.8, 1.2, 1.6, 2.4), (0.0, 0.2, 0.4, 0.8, 1.2)))

@@ -31,7 +31,7 @@ ALTER TABLE foh.model
     -- At most exact_rows rows: searches may read the table itself.
     ADD COLUMN small boolean NOT NULL DEFAULT true,
     -- How a search ranks: the learned code and the votes of the nearest rows.
-    ADD COLUMN weight_code float8 NOT NULL DEFAULT 1.2,
+    ADD COLUMN weight_code float8 NOT NULL DEFAULT 1.6,
     ADD COLUMN weight_votes float8 NOT NULL DEFAULT 0.4,
     -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
     ADD COLUMN probes int,

@@ -147,7 +147,7 @@ BEGIN
         -- Where labels do not count there is no second look, and as many more rows can be read at the same cost.
         'shortlist_default', 16,
         'shortlist_nearest', 32,
-        'looked', 64,
+        'looked', 48,
         'explain_unit', format(unit, v, 'query'),
         -- Where geometry is off, the learned code stands in for it, which only a whole encoding gives.
         'checked_geometry', CASE WHEN off THEN format('(SELECT p.geometry FROM foh.%I(v.x, v.labels) p)', i.name || '_place') ELSE format(geometry, v, 'v.u') END,
