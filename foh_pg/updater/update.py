@@ -36,8 +36,10 @@ FORGOTTEN = 10_000
 
 RESYNC = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh)"
 # A run takes on the entries that it finds when it begins: rows that keep coming would keep it busy for ever.
-LAST = "SELECT max(t.seq) FROM {stream} t"
-WAITING = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)"
+LAST = "SELECT pg_catalog.pg_is_in_recovery(), max(t.seq) FROM {stream} t"
+WAITING = """
+SELECT pg_catalog.pg_is_in_recovery(), EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)
+"""
 # How long the oldest entry has waited; null where there is none.
 LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
@@ -110,8 +112,8 @@ def _update(
     if shape not in ("", shape_of(index)):
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
-    (last,) = session.one(LAST)
-    while full or session.one(WAITING, {"last": last})[0]:
+    last = session.of_primary(LAST)
+    while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full
         if deadline is not None and time.monotonic() >= deadline:
             return

@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import tuple_row
 
-from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
+from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, SessionError
 from foh_pg.tables.run import Run, Stopped
+from foh_pg.tables.session import STANDBY
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 
 Connection = psycopg.Connection[Any]
 
-POLL = """
-SELECT i.name, i.status, i.version, s.rows, s.stale, s.stream,
+POLL = """/*NO LOAD BALANCE*/
+SELECT pg_catalog.pg_is_in_recovery(), i.name, i.status, i.version, s.rows, s.stale, s.stream,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8
 FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
 WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
@@ -164,6 +165,9 @@ class Watcher:
         names = list(self.settings.names) or None
         with connection.cursor(row_factory=tuple_row) as cursor:
             found = cursor.execute(POLL, {"names": names}).fetchall()
+        if any(row[0] for row in found):
+            raise SessionError(STANDBY)
+        found = [row[1:] for row in found]
         self._polled = time.monotonic()
         self.counters.set("foh_last_poll_timestamp_seconds", time.time())
         missing = set(self.settings.names) - {row[0] for row in found}

@@ -13,6 +13,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     g record;
+    citus constant text[] := foh._begin_local();
     i foh.index;
 BEGIN
     IF $1 IS NOT NULL THEN
@@ -35,5 +36,6 @@ BEGIN
                          FROM foh._right(g.kind, revoke) t;
         END LOOP;
     END LOOP;
+    PERFORM foh._end_local(citus);
 END
 $function$;

@@ -6,6 +6,7 @@ AS $function$
 DECLARE
     r record;
     dropped boolean := false;
+    citus constant text[] := foh._begin_local();
 BEGIN
     FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
                     (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
@@ -42,6 +43,7 @@ BEGIN
             FROM pg_class c WHERE c.oid = r.oid AND pg_get_userbyid(c.relowner) IS DISTINCT FROM foh._acting_role(i.name);
     END LOOP;
     IF dropped THEN
+        PERFORM foh._end_local(citus);
         RETURN;
     END IF;
     RETURN QUERY
@@ -57,5 +59,6 @@ BEGIN
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
                       WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)
         FROM foh._columns(i) c WHERE NOT c.usable;
+    PERFORM foh._end_local(citus);
 END
 $function$;
