@@ -135,15 +135,22 @@ class AsyncIndex:
         after: str | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
+        if self.about.distributed:
+            # Citus would send a statement with both to the nodes, where the functions of the index are not.
+            vector = await self.embedding(key, after=after)
+            options = Search(k + 1, probes, shortlist, labels, filter, params)
+            found = await self._fetch(calls.search(self.name, vector, options), after=after)
+            return [Match(*row) for row in found if row[0] != key][:k]
         options = Search(k, probes, shortlist, labels, filter, params)
         rows = await self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             await self.embedding(key)
         return [Match(*row) for row in rows]
 
-    async def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+    async def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        return one_vector(self.about, key, await self._fetch(calls.embedding(self.about, key), binary=True))
+        rows = await self._fetch(calls.embedding(self.about, key), binary=True, after=after)
+        return one_vector(self.about, key, rows)
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by their geometry bits."""

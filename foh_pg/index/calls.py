@@ -92,7 +92,11 @@ def create(name: str, source: str, embedding: str, arguments: Mapping[str, Any])
 
 
 def describe(index: str) -> Call:
-    return Call(sql.SQL("SELECT * FROM {}()").format(function(index, "describe")), {})
+    # The function is there where the table is distributed, and only there.
+    statement = sql.SQL(
+        "SELECT d.*, pg_catalog.to_regproc(%(pull)s) IS NOT NULL AS distributed FROM {}() d"
+    ).format(function(index, "describe"))
+    return Call(statement, {"pull": sql.Identifier("foh", f"{index}_pull").as_string(None)})
 
 
 def search(index: str, query: npt.ArrayLike, options: Search) -> Call:

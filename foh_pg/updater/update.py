@@ -26,6 +26,7 @@ from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.merge import Merging, merge
 from foh_pg.updater.plan import fill_again
 from foh_pg.updater.present import load_present
+from foh_pg.updater.pull import pull
 from foh_pg.updater.unfinished import discard_plan
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
@@ -100,6 +101,7 @@ def update(
 def drain(session: Session, run: Run) -> None:
     """Merge what was written while a filling was at work: those entries name centers that are gone."""
     index = read_index(session)
+    pull(session, run)
     if int(index.options["neighbors"]) == 0 and not session.one(RESYNC)[0]:
         _update(session, run, index, BATCH_SIZE, None, full=False)
 
@@ -112,6 +114,7 @@ def _update(
     if shape not in ("", shape_of(index)):
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
+    pull(session, run)
     last = session.of_primary(LAST)
     while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full

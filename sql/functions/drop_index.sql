@@ -18,6 +18,7 @@ BEGIN
     PERFORM foh._lock(i.id);
     PERFORM foh._check_ownership(c.oid) FROM pg_class c WHERE c.oid IN (i.source, i.labels_from);
     PERFORM foh._lock_tables(i, 'ACCESS EXCLUSIVE', true);
+    PERFORM foh._detach_distributed(i);
     PERFORM foh._remove_triggers(i);
     PERFORM foh._claim(i.source);
     PERFORM foh._drop_objects(i.id);

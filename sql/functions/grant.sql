@@ -32,6 +32,9 @@ BEGIN
             IF g.kind <> 'writer' THEN
                 PERFORM foh._grant_role(i, g.role, g.kind, revoke);
             END IF;
+            IF g.kind = 'reader' THEN
+                PERFORM foh._grant_on_nodes(i, g.role, revoke);
+            END IF;
             RETURN QUERY SELECT g.role, g.kind, i.name, t.may, t.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role, g.kind) END
                          FROM foh._right(g.kind, revoke) t;
         END LOOP;
