@@ -851,9 +851,9 @@ BEGIN
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels
                      FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels
-                           FROM public.product s CROSS JOIN LATERAL (SELECT encode(sha256(convert_to(s.id::text, 'UTF8')), 'hex') AS digest OFFSET 0) d
-                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
-                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                           FROM (SELECT s.*, encode(sha256(convert_to(s.id::text, 'UTF8')), 'hex') AS "foh digest" FROM public.product s OFFSET 0) s
+                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
     END IF;
 END

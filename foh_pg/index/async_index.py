@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -8,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
+from foh_pg.errors import InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
@@ -71,6 +74,7 @@ class AsyncIndex:
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
         client: bool = False,
+        after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
 
@@ -89,11 +93,17 @@ class AsyncIndex:
             With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
             version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
             vector is then sent and searched by, as without `client`.
+        after
+            A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
+            replayed, so that the search sees what was committed before. LagError after ten seconds. The
+            connection must lead to one server: a pool that sends each statement elsewhere waits on one and
+            asks another.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
         if client and shortlist == 0:
-            return await self._search_encoded(query, options)
-        return [Match(*row) for row in await self._fetch(calls.search(self.name, query, options))]
+            return await self._search_encoded(query, options, after)
+        call = calls.search(self.name, query, options)
+        return [Match(*row) for row in await self._fetch(call, after=after)]
 
     async def search_many(
         self,
@@ -105,11 +115,12 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        after: str | None = None,
     ) -> list[list[Match]]:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
         options = Search(k, probes, shortlist, labels, filter, params)
         call = calls.search_many(self.name, self.about, queries, options)
-        return batches(len(call.parameters["queries"].values), await self._fetch(call))
+        return batches(len(call.parameters["queries"].values), await self._fetch(call, after=after))
 
     async def search_like(
         self,
@@ -121,17 +132,25 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        after: str | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
+        if self.about.distributed:
+            # Citus would send a statement with both to the nodes, where the functions of the index are not.
+            vector = await self.embedding(key, after=after)
+            options = Search(k + 1, probes, shortlist, labels, filter, params)
+            found = await self._fetch(calls.search(self.name, vector, options), after=after)
+            return [Match(*row) for row in found if row[0] != key][:k]
         options = Search(k, probes, shortlist, labels, filter, params)
-        rows = await self._fetch(calls.search_like(self.name, self.about, key, options))
+        rows = await self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             await self.embedding(key)
         return [Match(*row) for row in rows]
 
-    async def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+    async def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        return one_vector(self.about, key, await self._fetch(calls.embedding(self.about, key), binary=True))
+        rows = await self._fetch(calls.embedding(self.about, key), binary=True, after=after)
+        return one_vector(self.about, key, rows)
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by their geometry bits."""
@@ -157,6 +176,14 @@ class AsyncIndex:
         """The present thresholds and hash functions, to encode queries with."""
         rows = await self._fetch(calls.hash_functions(self.name), binary=True)
         return HashFunctions.from_rows(rows, self.about.distance)
+
+    async def position(self) -> str:
+        """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
+
+        Ask for it after the commit, on a connection to the primary.
+        """
+        [[position]] = await self._fetch(calls.position())
+        return str(position)
 
     async def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
@@ -201,14 +228,16 @@ class AsyncIndex:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         await self._fetch(calls.invoke("drop_index", {"name": self.name}))
 
-    async def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
+    async def _search_encoded(self, query: npt.ArrayLike, options: Search, after: str | None) -> list[Match]:
         for attempt in range(2):
             functions = self._functions or await self.hash_functions()
             call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
-                async with _link(self._connection) as link, link.transaction():
-                    rows = await _execute(link, call)
+                async with _link(self._connection) as link:
+                    await _replayed(link, after)
+                    async with link.transaction():
+                        rows = await _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
                 if error.sqlstate != OTHER_VERSION or attempt:
@@ -218,8 +247,8 @@ class AsyncIndex:
                 return [Match(*row) for row in rows]
         raise AssertionError("the second attempt returns or raises")
 
-    async def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
-        return await _rows(self._connection, call, binary=binary)
+    async def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
+        return await _rows(self._connection, call, binary=binary, after=after)
 
 
 @asynccontextmanager
@@ -233,10 +262,37 @@ async def _link(connection: Connection) -> AsyncIterator[psycopg.AsyncConnection
 
 
 async def _rows(
-    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+    connection: Connection,
+    call: Call,
+    row_factory: Any = tuple_row,
+    *,
+    binary: bool = False,
+    after: str | None = None,
 ) -> list[Any]:
     async with _link(connection) as link:
+        await _replayed(link, after)
         return await _execute(link, call, row_factory, binary=binary)
+
+
+async def _replayed(link: psycopg.AsyncConnection[Any], after: str | None) -> None:
+    """Wait until this server has replayed the log up to there; a primary always has."""
+    if after is None:
+        return
+    deadline = time.monotonic() + calls.PATIENCE
+    while True:
+        [[replayed, position, isolation, _]] = await _execute(link, calls.replayed(after))
+        if link.info.transaction_status != TransactionStatus.IDLE and isolation != "read committed":
+            raise InputError(
+                f"after is {after}, and this transaction is {isolation}: it keeps the state that it saw "
+                "first; search outside of it, or under read committed"
+            )
+        if replayed:
+            return
+        if time.monotonic() >= deadline:
+            raise LagError(
+                f"{link.info.host} has replayed the log up to {position}, not up to {after}, within "
+                f"{calls.PATIENCE:g} seconds: search on the primary, or see why the standby lags"
+            )
 
 
 async def _execute(

@@ -17,6 +17,9 @@ from foh_pg.index.results import Description
 from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import PackedVector, PackedVectors
 
+# Seconds that a search on a standby waits for a position of the log.
+PATIENCE = 10.0
+
 REGCLASS = frozenset({"source", "labels_from"})
 
 
@@ -89,7 +92,11 @@ def create(name: str, source: str, embedding: str, arguments: Mapping[str, Any])
 
 
 def describe(index: str) -> Call:
-    return Call(sql.SQL("SELECT * FROM {}()").format(function(index, "describe")), {})
+    # The function is there where the table is distributed, and only there.
+    statement = sql.SQL(
+        "SELECT d.*, pg_catalog.to_regproc(%(pull)s) IS NOT NULL AS distributed FROM {}() d"
+    ).format(function(index, "describe"))
+    return Call(statement, {"pull": sql.Identifier("foh", f"{index}_pull").as_string(None)})
 
 
 def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
@@ -191,3 +198,22 @@ def alter(index: str, options: Mapping[str, Any]) -> Call:
     if not options:
         raise InputError("no option to alter: pass them by name, as in alter(probes=8)")
     return invoke("alter_index", {"name": index, "options": Jsonb(dict(options))})
+
+
+def position() -> Call:
+    return Call(sql.SQL("SELECT pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text").format(), {})
+
+
+def replayed(after: str) -> Call:
+    """Whether the server has replayed the log up to there, where it is, and how the transaction sees it.
+
+    Sleeps a moment on the server where it has not.
+    """
+    statement = sql.SQL(
+        "SELECT r.replayed, pg_catalog.pg_last_wal_replay_lsn()::pg_catalog.text,"
+        " pg_catalog.current_setting('transaction_isolation'),"
+        " CASE WHEN NOT r.replayed THEN pg_catalog.pg_sleep(0.01)::pg_catalog.text END"
+        " FROM (SELECT NOT pg_catalog.pg_is_in_recovery() OR pg_catalog.pg_last_wal_replay_lsn()"
+        " OPERATOR(pg_catalog.>=) %(after)s::pg_catalog.pg_lsn AS replayed) r"
+    )
+    return Call(statement.format(), {"after": after})

@@ -27,6 +27,8 @@ class Description(NamedTuple):
     version: int
     vector_schema: str
     vector_type: int
+    # Whether the table is distributed by Citus.
+    distributed: bool = False
 
 
 class Match(NamedTuple):

@@ -1,6 +1,7 @@
 # Made from async_index.py by tools/async_to_sync.py: change that file, and run the program again.
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
+from foh_pg.errors import InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
 from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
@@ -75,6 +78,7 @@ class Index:
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
         client: bool = False,
+        after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
 
@@ -93,11 +97,17 @@ class Index:
             With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
             version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
             vector is then sent and searched by, as without `client`.
+        after
+            A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
+            replayed, so that the search sees what was committed before. LagError after ten seconds. The
+            connection must lead to one server: a pool that sends each statement elsewhere waits on one and
+            asks another.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
         if client and shortlist == 0:
-            return self._search_encoded(query, options)
-        return [Match(*row) for row in self._fetch(calls.search(self.name, query, options))]
+            return self._search_encoded(query, options, after)
+        call = calls.search(self.name, query, options)
+        return [Match(*row) for row in self._fetch(call, after=after)]
 
     def search_many(
         self,
@@ -109,11 +119,12 @@ class Index:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        after: str | None = None,
     ) -> list[list[Match]]:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
         options = Search(k, probes, shortlist, labels, filter, params)
         call = calls.search_many(self.name, self.about, queries, options)
-        return batches(len(call.parameters["queries"].values), self._fetch(call))
+        return batches(len(call.parameters["queries"].values), self._fetch(call, after=after))
 
     def search_like(
         self,
@@ -125,17 +136,25 @@ class Index:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        after: str | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
+        if self.about.distributed:
+            # Citus would send a statement with both to the nodes, where the functions of the index are not.
+            vector = self.embedding(key, after=after)
+            options = Search(k + 1, probes, shortlist, labels, filter, params)
+            found = self._fetch(calls.search(self.name, vector, options), after=after)
+            return [Match(*row) for row in found if row[0] != key][:k]
         options = Search(k, probes, shortlist, labels, filter, params)
-        rows = self._fetch(calls.search_like(self.name, self.about, key, options))
+        rows = self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             self.embedding(key)
         return [Match(*row) for row in rows]
 
-    def embedding(self, key: Any) -> npt.NDArray[np.float32]:
+    def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        return one_vector(self.about, key, self._fetch(calls.embedding(self.about, key), binary=True))
+        rows = self._fetch(calls.embedding(self.about, key), binary=True, after=after)
+        return one_vector(self.about, key, rows)
 
     def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, by their geometry bits."""
@@ -161,6 +180,14 @@ class Index:
         """The present thresholds and hash functions, to encode queries with."""
         rows = self._fetch(calls.hash_functions(self.name), binary=True)
         return HashFunctions.from_rows(rows, self.about.distance)
+
+    def position(self) -> str:
+        """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
+
+        Ask for it after the commit, on a connection to the primary.
+        """
+        [[position]] = self._fetch(calls.position())
+        return str(position)
 
     def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
@@ -205,14 +232,16 @@ class Index:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         self._fetch(calls.invoke("drop_index", {"name": self.name}))
 
-    def _search_encoded(self, query: npt.ArrayLike, options: Search) -> list[Match]:
+    def _search_encoded(self, query: npt.ArrayLike, options: Search, after: str | None) -> list[Match]:
         for attempt in range(2):
             functions = self._functions or self.hash_functions()
             call = calls.search_code(self.name, functions.encode(query), functions.version, options)
             try:
                 # A savepoint where a transaction is open: a refused code must not end it.
-                with _link(self._connection) as link, link.transaction():
-                    rows = _execute(link, call)
+                with _link(self._connection) as link:
+                    _replayed(link, after)
+                    with link.transaction():
+                        rows = _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
                 if error.sqlstate != OTHER_VERSION or attempt:
@@ -222,8 +251,8 @@ class Index:
                 return [Match(*row) for row in rows]
         raise AssertionError("the second attempt returns or raises")
 
-    def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
-        return _rows(self._connection, call, binary=binary)
+    def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
+        return _rows(self._connection, call, binary=binary, after=after)
 
 
 @contextmanager
@@ -237,10 +266,37 @@ def _link(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _rows(
-    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
+    connection: Connection,
+    call: Call,
+    row_factory: Any = tuple_row,
+    *,
+    binary: bool = False,
+    after: str | None = None,
 ) -> list[Any]:
     with _link(connection) as link:
+        _replayed(link, after)
         return _execute(link, call, row_factory, binary=binary)
+
+
+def _replayed(link: psycopg.Connection[Any], after: str | None) -> None:
+    """Wait until this server has replayed the log up to there; a primary always has."""
+    if after is None:
+        return
+    deadline = time.monotonic() + calls.PATIENCE
+    while True:
+        [[replayed, position, isolation, _]] = _execute(link, calls.replayed(after))
+        if link.info.transaction_status != TransactionStatus.IDLE and isolation != "read committed":
+            raise InputError(
+                f"after is {after}, and this transaction is {isolation}: it keeps the state that it saw "
+                "first; search outside of it, or under read committed"
+            )
+        if replayed:
+            return
+        if time.monotonic() >= deadline:
+            raise LagError(
+                f"{link.info.host} has replayed the log up to {position}, not up to {after}, within "
+                f"{calls.PATIENCE:g} seconds: search on the primary, or see why the standby lags"
+            )
 
 
 def _execute(

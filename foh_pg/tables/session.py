@@ -20,6 +20,15 @@ from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
 from foh_pg.schema.present import refuse_foreign
 
+# A pool that sends reads to replicas is asked, in pgpool's words, to leave all that an updater says to the
+# primary.
+TO_PRIMARY: LiteralString = "/*NO LOAD BALANCE*/ "
+
+STANDBY = (
+    "a standby answered this updater in place of the primary: a pool that sends reads to replicas is "
+    "between; connect an updater to the primary itself"
+)
+
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 # For one transaction only: behind a proxy, somebody else may get the session with its settings. row_security
@@ -76,7 +85,7 @@ class Session:
             name: sql.SQL(value.replace("%", "%%") if parameters else value)
             for name, value in self.names.items()
         }
-        return sql.SQL(text).format(**names)
+        return sql.SQL(TO_PRIMARY + text).format(**names)
 
     def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
         """Run one statement; return how many rows it touched."""
@@ -94,6 +103,17 @@ class Session:
     def one(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
         (row,) = self.rows(text, parameters)
         return row
+
+    def of_primary(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> Any:
+        """The second column of a statement whose first one is pg_is_in_recovery().
+
+        A pool may send each statement to another server. So the statement that decides whether there is
+        anything to do says itself where it ran: a standby that lags would answer that nothing waits.
+        """
+        standby, value = self.one(text, parameters)
+        if standby:
+            raise SessionError(STANDBY)
+        return value
 
     def copy_out(
         self, text: LiteralString, columns: Sequence[Column], parameters: Mapping[str, Any] | None = None

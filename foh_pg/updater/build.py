@@ -19,6 +19,7 @@ from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
 from foh_pg.updater.plan import Look, look, make_plan, with_geometry
+from foh_pg.updater.pull import pull
 from foh_pg.updater.unfinished import load_plan
 from foh_pg.updater.update import drain
 from foh_pg.updater.weighing import with_ranking
@@ -65,6 +66,7 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
             kind = f"rollback {to}"
             left = load_plan(session, found, kind)
             if left is None:
+                pull(session, run, keys_only=True)
                 with run.phase("sample"), session.snapshot():
                     found = read_index(session)
                     model, learner = _earlier(session, found, to)
@@ -106,6 +108,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
 
 
 def _train_and_fill(session: Session, run: Run, index: IndexRow, kind: str) -> None:
+    pull(session, run, keys_only=True)
     with run.phase("sample"), session.snapshot():
         index = read_index(session)
         seen = look(session, index)

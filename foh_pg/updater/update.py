@@ -26,6 +26,7 @@ from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.merge import Merging, merge
 from foh_pg.updater.plan import fill_again
 from foh_pg.updater.present import load_present
+from foh_pg.updater.pull import pull
 from foh_pg.updater.unfinished import discard_plan
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
@@ -36,8 +37,10 @@ FORGOTTEN = 10_000
 
 RESYNC = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh)"
 # A run takes on the entries that it finds when it begins: rows that keep coming would keep it busy for ever.
-LAST = "SELECT max(t.seq) FROM {stream} t"
-WAITING = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)"
+LAST = "SELECT pg_catalog.pg_is_in_recovery(), max(t.seq) FROM {stream} t"
+WAITING = """
+SELECT pg_catalog.pg_is_in_recovery(), EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)
+"""
 # How long the oldest entry has waited; null where there is none.
 LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
@@ -98,6 +101,7 @@ def update(
 def drain(session: Session, run: Run) -> None:
     """Merge what was written while a filling was at work: those entries name centers that are gone."""
     index = read_index(session)
+    pull(session, run)
     if int(index.options["neighbors"]) == 0 and not session.one(RESYNC)[0]:
         _update(session, run, index, BATCH_SIZE, None, full=False)
 
@@ -110,8 +114,9 @@ def _update(
     if shape not in ("", shape_of(index)):
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
-    (last,) = session.one(LAST)
-    while full or session.one(WAITING, {"last": last})[0]:
+    pull(session, run)
+    last = session.of_primary(LAST)
+    while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full
         if deadline is not None and time.monotonic() >= deadline:
             return

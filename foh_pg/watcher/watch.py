@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
+from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, SessionError
 from foh_pg.tables.run import Run, Stopped
+from foh_pg.tables.session import STANDBY
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
 from foh_pg.watcher.backoff import Backoff
@@ -24,8 +25,8 @@ log = logging.getLogger(__name__)
 
 Connection = psycopg.Connection[Any]
 
-POLL = """
-SELECT i.name, i.status, i.version, s.rows, s.stale, s.stream,
+POLL = """/*NO LOAD BALANCE*/
+SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale, s.stream,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
        s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
        extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
@@ -180,6 +181,8 @@ class Watcher:
         names = list(self.settings.names) or None
         with connection.cursor(row_factory=namedtuple_row) as cursor:
             found: list[Any] = list(cursor.execute(POLL, {"names": names}))
+        if any(row.standby for row in found):
+            raise SessionError(STANDBY)
         self._polled = time.monotonic()
         self.counters.set("foh_last_poll_timestamp_seconds", time.time())
         missing = set(self.settings.names) - {row.name for row in found}

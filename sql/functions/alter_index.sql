@@ -10,6 +10,7 @@ AS $function$
 DECLARE
     old foh.index := foh._index(name);
     new foh.index := old;
+    citus constant text[] := foh._begin_local();
 BEGIN
     PERFORM foh._lock(old.id);
     PERFORM foh._check_source(old);
@@ -21,16 +22,14 @@ BEGIN
     new.options := foh._check_options(alter_index.options, old.options);
     IF new.options -> 'triggers' <> old.options -> 'triggers' THEN
         PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
-        PERFORM foh._remove_triggers(old, old.source);
-        IF old.labels_from IS NOT NULL THEN
-            PERFORM foh._remove_triggers(old, old.labels_from);
-        END IF;
+        PERFORM foh._remove_triggers(old);
     END IF;
     new := foh._inspect_source(new);
     PERFORM foh._claim(new.source);
     new := foh._replace_index(new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
+    PERFORM foh._end_local(citus);
     RETURN name;
 END
 $function$;

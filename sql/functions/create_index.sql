@@ -29,6 +29,7 @@ DECLARE
     i foh.index;
     -- A transaction whose snapshot is older than the lock cannot tell whether the table is empty.
     empty boolean := current_setting('transaction_isolation') = 'read committed';
+    citus text[];
 BEGIN
     PERFORM foh._check_name(name);
     IF source IS NULL THEN
@@ -38,10 +39,11 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     i.name := name;
-    i.source := source;
+    citus := foh._begin_local();
+    i.source := foh._citus_source(source);
     i.embedding := embedding;
     i.labels := labels;
-    i.labels_from := labels_from;
+    i.labels_from := foh._citus_source(labels_from);
     i.labels_key := labels_key;
     i.bits := bits;
     i.distance := distance;
@@ -77,6 +79,7 @@ BEGIN
         RAISE WARNING 'foh: publication % is FOR ALL TABLES, and so publishes the tables of index %', foh._publications(), quote_literal(name)
             USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/operations.md.';
     END IF;
+    PERFORM foh._end_local(citus);
     RETURN name;
 END
 $function$;

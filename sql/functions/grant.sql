@@ -13,6 +13,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     g record;
+    citus constant text[] := foh._begin_local();
     i foh.index;
 BEGIN
     IF $1 IS NOT NULL THEN
@@ -31,9 +32,13 @@ BEGIN
             IF g.kind <> 'writer' THEN
                 PERFORM foh._grant_role(i, g.role, g.kind, revoke);
             END IF;
+            IF g.kind = 'reader' THEN
+                PERFORM foh._grant_on_nodes(i, g.role, revoke);
+            END IF;
             RETURN QUERY SELECT g.role, g.kind, i.name, t.may, t.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role, g.kind) END
                          FROM foh._right(g.kind, revoke) t;
         END LOOP;
     END LOOP;
+    PERFORM foh._end_local(citus);
 END
 $function$;

@@ -10,6 +10,7 @@ AS $function$
 DECLARE
     old foh.index := foh._index(name);
     new foh.index := old;
+    citus constant text[] := foh._begin_local();
     c record;
 BEGIN
     PERFORM foh._lock(old.id);
@@ -39,12 +40,13 @@ BEGIN
     -- these, are made again below.
     IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
         PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
-        PERFORM foh._remove_triggers(old, t.oid) FROM pg_class t WHERE t.oid IN (old.source, old.labels_from);
+        PERFORM foh._remove_triggers(old);
     END IF;
     PERFORM foh._claim(new.source);
     new := foh._replace_index(new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
+    PERFORM foh._end_local(citus);
     RETURN name;
 END
 $function$;

@@ -15,6 +15,9 @@ BEGIN
     PERFORM set_config('role', current_setting('foh.caller_role'), true);
     FOR i IN SELECT x.* FROM foh.index x JOIN pg_class c ON c.oid = x.source ORDER BY x.id LOOP
         PERFORM foh._make_functions(i);
+        IF foh._citus_kind(i.source) = 'distributed' THEN
+            PERFORM foh._attach_distributed(i);
+        END IF;
     END LOOP;
     PERFORM set_config('role', ours, true);
 END

@@ -496,3 +496,13 @@ class TestOffline:
             command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True
         )
         assert "CREATE TABLE foh.alembic_version" in printed.stdout
+
+
+def test_functions_of_an_index_on_a_table_of_a_superuser(superuser: psycopg.Connection[Any]) -> None:
+    """Functions that read such a table belong to a role whose grants foh's owner may not touch."""
+    superuser.execute("CREATE TABLE theirs (id int PRIMARY KEY, embedding extensions.vector(3))")
+    superuser.execute("SELECT foh.create_index('theirs', 'theirs', 'embedding')")
+    superuser.execute("UPDATE foh.code SET digest = 'of an earlier version'")
+    migrate(superuser)
+    open_to_all = "SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND has_function_privilege('public', p.oid, 'EXECUTE')"
+    assert superuser.execute(open_to_all).fetchone() == (0,)

@@ -25,7 +25,7 @@ WITH marker AS (
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
-    FROM {stream} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated
+    FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated
       AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1) ORDER BY t.key, t.seq DESC
 ), listed AS MATERIALIZED (
     -- Lists without a center are those of a build that is not done: no search reads them.
@@ -39,7 +39,7 @@ WITH marker AS (
 ), present AS MATERIALIZED (
     SELECT v.key, {checked_geometry} AS geometry, v.x IS NOT NULL AS usable
     FROM (SELECT s.key, s.x, s.labels, {checked_unit} AS u
-          FROM (SELECT s.{key} AS key, {vector_once} AS x, {checked_labels} AS labels FROM {source} s
+          FROM (SELECT s.{key} AS key, {vector_once} AS x, {checked_labels} AS labels FROM {source_rows_or_table} s
                 WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
@@ -48,7 +48,7 @@ WITH marker AS (
     -- With a budget, and until the first update after max_stale was lowered, lists are as stale as the updater says of them.
     SELECT c.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
     FROM current c CROSS JOIN model m
-    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE s.{key} = c.key OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v
                         CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0

@@ -17,7 +17,7 @@ WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't'
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry
-    FROM {stream} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
+    FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
 ), listed AS (
     -- Lists without a center are those of a build that is not done.
     SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks FROM {list} l, marker m
@@ -31,7 +31,7 @@ WITH marker AS (
     SELECT l.key, l.geometry, l.marks, true FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks
-    FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
+    FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
     CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE v.x IS NOT NULL
 ), difference AS MATERIALIZED (
     SELECT p.key, 'missing' AS kind FROM present p WHERE NOT EXISTS (SELECT FROM indexed i WHERE i.key = p.key)

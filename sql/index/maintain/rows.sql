@@ -27,9 +27,9 @@ BEGIN
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels
                      FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels
-                           FROM {source} s CROSS JOIN LATERAL (SELECT {key_digest} AS digest OFFSET 0) d
-                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
-                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                           FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
+                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
     END IF;
 END

@@ -2,7 +2,7 @@
 -- no ALTER of the application's table may make its writes fail. A table that is not the index's own is refused.
 -- Written out for each index, since every statement that writes to the source pays for it.
 CREATE OR REPLACE FUNCTION {intact}(relation oid) RETURNS boolean
-LANGUAGE plpgsql STABLE
+LANGUAGE plpgsql STABLE{shows_shards}
 AS $body$
 DECLARE
     ours boolean;

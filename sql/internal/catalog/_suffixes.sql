@@ -11,6 +11,7 @@ AS $function$
         'sample',
         'item',
         'stream',
+        'shard',
         'place',
         'record',
         'intact',
@@ -37,6 +38,16 @@ AS $function$
         'rows',
         'unchanged',
         'answer',
-        'label_counts'
+        'label_counts',
+        -- Of distributed tables alone: see sql/index/citus.
+        'pull',
+        'pulled',
+        'inbox_stat',
+        'inbox_keys',
+        'source_rows',
+        'record_shards',
+        'moment',
+        'nodes',
+        'visible'
     ]
 $function$;

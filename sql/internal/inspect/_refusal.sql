@@ -16,6 +16,7 @@ AS $function$
         WHEN c.relnamespace IN ('foh'::regnamespace, 'pg_catalog'::regnamespace) THEN 'belongs to the system'
         WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)) THEN
             'takes part in table inheritance, where triggers see only a part of the writes; use a partitioned table'
+        ELSE foh._citus_refusal(c.oid)
     END
     FROM pg_class c WHERE c.oid = relation
 $function$;

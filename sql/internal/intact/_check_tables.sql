@@ -6,6 +6,8 @@ AS $function$
 DECLARE
     r record;
     dropped boolean := false;
+    distributed constant boolean := coalesce(foh._citus_kind(i.source) = 'distributed', false);
+    citus constant text[] := foh._begin_local();
 BEGIN
     FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
                     (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
@@ -31,7 +33,8 @@ BEGIN
             FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
             WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
                               WHERE g.tgrelid = r.oid AND g.tgname = format('foh_%s_%s', i.name, e.event) AND g.tgenabled IN ('O', 'A')
-                                AND p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix);
+                                AND CASE WHEN distributed THEN p.proname = (foh._node_names(i) ->> 'note_name')::name
+                                         ELSE p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix END);
         RETURN QUERY
             SELECT 'row-level security is forced on the owner, as whom the index reads: ALTER TABLE ... NO FORCE ROW LEVEL SECURITY', r.name
             FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner
@@ -42,6 +45,7 @@ BEGIN
             FROM pg_class c WHERE c.oid = r.oid AND pg_get_userbyid(c.relowner) IS DISTINCT FROM foh._acting_role(i.name);
     END LOOP;
     IF dropped THEN
+        PERFORM foh._end_local(citus);
         RETURN;
     END IF;
     RETURN QUERY
@@ -57,5 +61,6 @@ BEGIN
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
                       WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)
         FROM foh._columns(i) c WHERE NOT c.usable;
+    PERFORM foh._end_local(citus);
 END
 $function$;

@@ -12,6 +12,7 @@ DECLARE
     names jsonb := foh._names(i);
     owner constant name := foh._source_owner(i);
     former constant name := foh._acting_role(i.name);
+    distributed constant boolean := coalesce(foh._citus_kind(i.source) = 'distributed', false);
     t record;
 BEGIN
     PERFORM foh._may_act_for(owner);
@@ -27,8 +28,11 @@ BEGIN
     LOOP
         names := names || jsonb_build_object(t.placeholder, foh._render(t.body, names));
     END LOOP;
-    FOR t IN SELECT body FROM foh.template WHERE name NOT IN ('tables', 'first_model', 'change_marks') AND NOT starts_with(name, 'fragment_')
-             AND (name <> 'capture_labels' OR i.labels_from IS NOT NULL) ORDER BY name
+    -- What differs for a distributed table of Citus stands in the place of the template of that name: see sql/index/citus.
+    FOR t IN SELECT m.body FROM foh.template m WHERE m.name NOT IN ('tables', 'first_model', 'change_marks') AND NOT starts_with(m.name, 'fragment_')
+             AND (m.name <> 'capture_labels' OR i.labels_from IS NOT NULL) AND NOT starts_with(m.name, 'node_')
+             AND CASE WHEN distributed THEN NOT EXISTS (SELECT FROM foh.template d WHERE d.name = 'distributed_' || m.name)
+                      ELSE NOT starts_with(m.name, 'distributed_') END ORDER BY m.name
     LOOP
         EXECUTE foh._render(t.body, names);
     END LOOP;

@@ -8,6 +8,7 @@ DECLARE
     names jsonb := foh._names(i);
 BEGIN
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'tables'), names);
+    PERFORM foh._make_shard_table(names);
     -- What a search returns. A type of its own: the key keeps its name, even one that is also a parameter's.
     IF to_regtype(names ->> 'result') IS NULL THEN
         EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8)', names);

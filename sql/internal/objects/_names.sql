@@ -60,10 +60,11 @@ BEGIN
     -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
     objects := objects || jsonb_build_object(
         'owner', quote_literal(foh._source_owner(i)),
+        'shows_shards', foh._shows_shards(i.source),
         -- A database in SQL_ASCII has bytes that are nothing in UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
-    RETURN objects || i.options || jsonb_build_object(
+    RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),

@@ -5,6 +5,10 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
+    IF foh._citus_kind(i.source) = 'distributed' THEN
+        PERFORM foh._attach_distributed(i);
+        RETURN;
+    END IF;
     -- Where a trigger is to be made or enabled.
     IF EXISTS (SELECT FROM unnest(ARRAY[i.source, i.labels_from]) AS t (relation) CROSS JOIN unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
                WHERE t.relation IS NOT NULL

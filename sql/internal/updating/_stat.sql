@@ -5,15 +5,18 @@ LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
+    names constant jsonb := foh._names(i);
     -- A row is in as many lists as it has homes; with neighbors besides, only the items say how many rows there are.
     rows_of text := CASE WHEN (i.options ->> 'neighbors')::int > 0 THEN '(SELECT count(*) FROM {item})'
                          ELSE 'coalesce(sum(length) / greatest(1, least({homes}, count(*))), 0)::bigint' END;
+    -- Of a distributed table, what waits on the nodes counts too.
+    inbox constant text := CASE WHEN to_regproc(names ->> 'inbox_stat') IS NOT NULL THEN '{inbox_stat}()' ELSE '(SELECT 0::bigint AS entries, NULL::timestamptz AS since)' END;
 BEGIN
     RETURN QUERY EXECUTE foh._render('
-        SELECT c.rows, c.centers, c.stale, s.stream, s.deferred, s.waiting_since
+        SELECT c.rows, c.centers, c.stale, s.stream + w.entries, s.deferred + w.entries, least(s.waiting_since, w.since)
         FROM (SELECT ' || rows_of || $$ AS rows, count(*) AS centers,
                      coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
              (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND geometry IS NULL) AS deferred, min(written_at) AS waiting_since
-              FROM {stream}) s $$, foh._names(i));
+              FROM {stream}) s, $$ || inbox || ' w', names);
 END
 $function$;

@@ -1,0 +1,31 @@
+-- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights; and those that wait, without
+-- a distance. Distance and score are null for all where the lists cannot answer.
+CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+RETURNS SETOF {result}
+LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
+SET search_path = pg_catalog, pg_temp
+-- Citus plans a statement with parameters for their values.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+#variable_conflict use_column
+DECLARE
+    near record;
+    wanted {key_type}[];
+    seen {key_type}[];
+BEGIN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL);
+    near := {near}($1, NULL, 10000000, $2, 0, 0, false);
+    IF near.fallback = 'changed' THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
+    IF near.fallback IS NOT NULL THEN
+        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{embedding} IS NOT NULL;
+    ELSE
+        wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
+        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{key} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
+    END IF;
+    RETURN QUERY SELECT e.key, e.distance, CASE WHEN e.distance IS NOT NULL THEN {bit_score} END
+                 FROM (SELECT u.key, n.distance FROM unnest(seen) AS u (key)
+                       LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) n ON n.key = u.key) e;
+END
+$body$;

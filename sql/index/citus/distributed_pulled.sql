@@ -1,0 +1,13 @@
+-- The second step of a pull: these entries are in the stream, and committed.
+CREATE OR REPLACE FUNCTION {pulled}(entries uuid[], caller text DEFAULT foh._identity()) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = on
+-- Citus plans a statement with parameters for their values.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+BEGIN
+    PERFORM foh._guard({name}, caller);
+    DELETE FROM {inbox} i WHERE i.entry = ANY (entries);
+END
+$body$;

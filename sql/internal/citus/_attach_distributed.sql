@@ -1,0 +1,40 @@
+-- What an index on a distributed table has on every node: the inbox, the triggers of the shards, and the functions that a search calls there.
+-- Belongs to the owner of the table, as whom it is made; Citus makes the same on all nodes. Can be repeated.
+CREATE OR REPLACE FUNCTION foh._attach_distributed(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET check_function_bodies = off
+AS $function$
+DECLARE
+    names constant jsonb := foh._names(i);
+    was text[];
+    t record;
+BEGIN
+    IF length(i.name) > 40 THEN
+        RAISE EXCEPTION 'foh: the name % has % letters; that of an index on a distributed table has 40 at the most, to which the number of a shard is added',
+            quote_literal(i.name), length(i.name) USING ERRCODE = 'name_too_long';
+    ELSIF i.labels_from IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
+            USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
+    END IF;
+    was := foh._begin_spread(i);
+    IF to_regclass(names ->> 'inbox') IS NULL THEN
+        EXECUTE foh._render((SELECT m.body FROM foh._node_templates() m WHERE m.name = 'node_tables'), names);
+    END IF;
+    FOR t IN SELECT m.name, m.body FROM foh._node_templates() m WHERE m.name <> 'node_tables' ORDER BY m.name LOOP
+        EXECUTE foh._render(t.body, names);
+    END LOOP;
+    EXECUTE foh._render('REVOKE ALL ON FUNCTION {waiting}(bigint) FROM PUBLIC', names);
+    FOR t IN SELECT format('foh_%s_%s', i.name, lower(e.event)) AS name, e.event, e.rows
+             FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
+                          ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
+                          ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
+                          ('TRUNCATE', '')) AS e (event, rows)
+             WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgname = format('foh_%s_%s', i.name, lower(e.event)))
+    LOOP
+        EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()', t.name, t.event, i.source_name, t.rows, names ->> 'note');
+    END LOOP;
+    EXECUTE foh._render('SELECT {record_shards}()', names);
+    PERFORM foh._end_spread(was);
+END
+$function$;

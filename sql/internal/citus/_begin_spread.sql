@@ -1,0 +1,13 @@
+-- Settings, and the role, for what Citus is to make on all nodes: as the owner of the table, shard after shard. Returns what they were.
+CREATE OR REPLACE FUNCTION foh._begin_spread(i foh.index) RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    was constant text[] := ARRAY[current_setting('role'), current_setting('citus.enable_ddl_propagation'), current_setting('citus.enable_unsafe_triggers'),
+                                 current_setting('citus.multi_shard_modify_mode')];
+BEGIN
+    PERFORM foh._end_spread(ARRAY[CASE WHEN current_user = foh._source_owner(i) THEN was[1] ELSE foh._source_owner(i) END, 'on', 'on', 'sequential']);
+    RETURN was;
+END
+$function$;

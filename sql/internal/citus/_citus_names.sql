@@ -1,0 +1,42 @@
+-- What the placeholders of sql/index/citus stand for, and those by which the other templates name a table that may be distributed.
+CREATE OR REPLACE FUNCTION foh._citus_names(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    schema constant text := (parse_ident(i.source_name))[1];
+    base constant text := (parse_ident(i.source_name))[2];
+BEGIN
+    IF foh._citus_kind(i.source) IS DISTINCT FROM 'distributed' THEN
+        RETURN jsonb_build_object(
+            'distributed', false,
+            'stream_and_inbox', format('foh.%I', i.name || '_stream'),
+            'source_rows_or_table', i.source_name,
+            'source_of_key', format('%s s WHERE s.%I = c.key', i.source_name, i.key));
+    END IF;
+    RETURN foh._node_names(i) || jsonb_build_object(
+        'distributed', true,
+        -- Keys that wait count as entries without bits, newer than all others.
+        'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '
+                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inbox_keys'),
+        'source_rows_or_table', format('foh.%I()', i.name || '_source_rows'),
+        'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_source_rows'),
+        -- What stands before the number of a shard, up to which the name is quoted.
+        'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
+        'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
+        'source_text', quote_literal(i.source_name),
+        -- What a plan that a session of a node keeps was made for.
+        'plan_text', quote_literal(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema(), '')),
+        'key_text', quote_literal(i.key),
+        'key_type_text', quote_literal(i.key_type::text),
+        'embedding_text', quote_literal(i.embedding),
+        'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
+        'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
+        'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
+        -- Any key, and one after the other of many.
+        'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
+                                          WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,
+        'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'md5(number::text)::uuid' WHEN 'text' THEN 'number::text'
+                                              WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_type::text END);
+END
+$function$;

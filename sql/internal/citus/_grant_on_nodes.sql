@@ -1,0 +1,16 @@
+-- Lets a role call, or takes back, what a search of a distributed table calls on the nodes and that is not open to all.
+CREATE OR REPLACE FUNCTION foh._grant_on_nodes(i foh.index, role name, revoke boolean) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    was text[];
+BEGIN
+    IF foh._citus_kind(i.source) = 'distributed' THEN
+        was := foh._begin_spread(i);
+        EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s(bigint) FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s(bigint) TO %I' END,
+                       foh._node_names(i) ->> 'waiting', role);
+        PERFORM foh._end_spread(was);
+    END IF;
+END
+$function$;

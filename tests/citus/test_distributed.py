@@ -1,0 +1,396 @@
+"""An index on a distributed table: every kind of write, every way to search, the updater, rights."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy as sa
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from foh_pg import Index, updater
+from foh_pg.errors import InputError
+from foh_pg.postgres.connect import connect
+from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
+from foh_pg.watcher.watch import Settings, Watcher
+from tests.citus.conftest import Cluster
+from tests.digits import create_index, digits, insert, vector
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Digit(Base):
+    __tablename__ = "digit"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    embedding: Mapped[Any] = mapped_column(VECTOR(64))
+    label: Mapped[str] = mapped_column(sa.Text)
+    price: Mapped[int]
+
+    __table_args__ = (FOHIndex("digits", embedding, labels=label, bits=32),)
+
+
+CREATE = "CREATE TABLE digit (id {key} PRIMARY KEY, embedding extensions.vector(64), label text, price int DEFAULT -1)"
+
+
+def distribute(owner: psycopg.Connection[Any], shards: int = 4, key: str = "int") -> None:
+    owner.execute(CREATE.format(key=key))
+    owner.execute(f"SET citus.shard_count = {shards}")
+    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+
+
+def built(cluster: Cluster, owner: psycopg.Connection[Any], rows: int = 400, **arguments: Any) -> Index:
+    distribute(owner)
+    insert(owner, range(rows))
+    create_index(owner, options='{"exact_rows": 0}', **arguments)
+    updater.build(cluster.dsn(), "digits")
+    return Index.open(owner, "digits")
+
+
+def nearest(index: Index, number: int, **arguments: Any) -> Any:
+    found = index.search(digits()[0][number], 1, labels=0, **arguments)
+    return found[0].key if found else None
+
+
+def inbox(owner: psycopg.Connection[Any]) -> int:
+    return int(owner.execute("SELECT count(*) FROM foh_digits_inbox").fetchone()[0])
+
+
+def sound(owner: psycopg.Connection[Any]) -> None:
+    assert owner.execute("SELECT * FROM foh.check('digits')").fetchall() == []
+    assert owner.execute("SELECT * FROM foh.repair('digits')").fetchone() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("through", ["coordinator", "worker"])
+def test_every_write_is_found_when_it_commits(
+    cluster: Cluster, owner: psycopg.Connection[Any], through: str
+) -> None:
+    index = built(cluster, owner)
+    vectors = digits()[0]
+    writer = owner if through == "coordinator" else cluster.on_worker(1)
+    with writer.transaction():
+        writer.execute("INSERT INTO digit VALUES (1000, %s, 'new')", [vector(vectors[1000])])
+        other = Index.open(cluster.connect(), "digits")
+        assert nearest(other, 1000) != 1000
+    assert nearest(index, 1000) == 1000
+    insert(writer, range(1001, 1060))  # by COPY
+    writer.execute("UPDATE digit SET embedding = %s WHERE id = 3", [vector(vectors[1100])])
+    writer.execute("UPDATE digit SET price = 7 WHERE id < 50")
+    writer.execute("DELETE FROM digit WHERE id = 4")
+    writer.execute("UPDATE digit SET embedding = NULL WHERE id = 5")
+    writer.execute(
+        "INSERT INTO digit VALUES (6, %s, 'x') ON CONFLICT (id) DO UPDATE SET embedding = excluded.embedding",
+        [vector(vectors[1101])],
+    )
+    # Not the fifty rows of which only the price has changed.
+    assert inbox(owner) == 1 + 59 + 4
+    for step in ("inbox", "stream", "lists"):
+        if step == "stream":
+            entries = owner.execute("SELECT foh.digits_pull(1000)").fetchone()[0]
+            owner.execute("SELECT foh.digits_pulled(%s)", [entries])
+            assert inbox(owner) == 0
+        elif step == "lists":
+            updater.update(cluster.dsn(), "digits")
+            assert owner.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
+        assert [nearest(index, number) for number in (1000, 1001, 1059, 1100, 1101)] == [
+            1000,
+            1001,
+            1059,
+            3,
+            6,
+        ]
+        assert nearest(index, 4) not in (4, None)
+        assert nearest(index, 5) not in (5, None)
+        assert [nearest(index, number, shortlist=0) for number in (1000, 1059)] == [1000, 1059]
+        sound(owner)
+    writer.execute("TRUNCATE digit")
+    assert nearest(index, 1) is None
+    insert(writer, range(20))
+    assert nearest(index, 1) == 1
+    updater.update(cluster.dsn(), "digits")
+    assert nearest(index, 1) == 1
+    sound(owner)
+
+
+def test_every_way_to_search(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner, 600)
+    vectors = digits()[0]
+    insert(owner, range(600, 640))
+    owner.execute("UPDATE digit SET price = id WHERE id % 3 = 0")
+    for pulled in (False, True):
+        if pulled:
+            updater.update(cluster.dsn(), "digits")
+        assert [m.key for m in index.search(vectors[601], 1, labels=0)] == [601]
+        assert len({m.key for m in index.search(vectors[1700], 50)}) == 50
+        # All rows, whatever was probed first; k of them whenever k match.
+        assert {m.key for m in index.search(vectors[1700], 1000)} == set(range(640))
+        some = index.search(
+            vectors[3], 15, filter="price = id AND id < (params ->> 'most')::int", params={"most": 60}
+        )
+        assert len(some) == 15
+        assert all(m.key % 3 == 0 and m.key < 60 for m in some)
+        assert len(index.search(vectors[3], 1000, filter="id IN (1, 2, 605)")) == 3
+        assert [m.key for m in index.search(vectors[7], 1, shortlist=0, client=True)] == [7]
+        assert [[m.key for m in one] for one in index.search_many(vectors[[5, 610]], 1, labels=0)] == [
+            [5],
+            [610],
+        ]
+        assert 5 not in [m.key for m in index.search_like(5, 8)]
+        assert len(index.search_like(5, 8)) == 8
+        with pytest.raises(InputError):
+            index.search_like(5000, 8)
+        assert {m.key for m in index.candidates(vectors[610], probes=10000)} == set(range(640))
+        for dial in (0, 0.5, 1):
+            assert len(index.search(vectors[1700], 10, labels=dial)) == 10
+    with owner.transaction():
+        owner.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        assert nearest(index, 9) == 9
+    for broken in ("id = 1) OR (true", "id = 1 UNION SELECT 1", "no_such_column = 1"):
+        with pytest.raises(psycopg.Error):
+            index.search(vectors[1], 3, filter=broken)
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(cluster.dsn()))
+    with Session(engine) as session:
+        near = select_nearest(Digit, vectors[9], k=3, labels=0, filter=Digit.price >= 0)
+        assert session.scalars(near).first().id == 9
+        found = foh_search(Digit, vectors[9], k=3, labels=0)
+        joined = (
+            sa.select(Digit.id, found.c.score).join(found, found.c.id == Digit.id).order_by(found.c.score)
+        )
+        assert len(session.execute(joined).all()) == 3
+    engine.dispose()
+
+
+def test_labels_are_learned(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner, 1200)
+    assert index.status()["trained"]
+    vectors, labels = digits()
+    insert(owner, range(1200, 1500))
+    updater.update(cluster.dsn(), "digits", batch_size=100)
+    version = index.status()["version"]
+    hits = [
+        np.mean([labels[m.key] == labels[number] for m in index.search(vectors[number], 10)])
+        for number in range(1500, 1540)
+    ]
+    assert np.mean(hits) > 0.85
+    updater.rebuild(cluster.dsn(), "digits")
+    sound(owner)
+    updater.rollback(cluster.dsn(), "digits", version)
+    sound(owner)
+    assert nearest(index, 1499) == 1499
+
+
+def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    built(cluster, owner)
+    owner.execute("ALTER TABLE digit ENABLE ROW LEVEL SECURITY")
+    owner.execute("CREATE POLICY odd ON digit USING (id % 2 = 1)")
+    owner.execute("GRANT SELECT ON digit TO app_reader")
+    reader = cluster.connect("app_reader")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        Index.open(reader, "digits")
+    owner.execute("SELECT foh.grant('digits', reader => 'app_reader')")
+    index = Index.open(reader, "digits")
+    insert(owner, range(400, 420))
+    for _ in ("inbox", "lists"):
+        assert nearest(index, 401) == 401
+        assert nearest(index, 402) % 2 == 1
+        assert len(index.search(digits()[0][402], 1000)) == 210
+        updater.update(cluster.dsn(), "digits")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        reader.execute("SELECT * FROM foh_digits_inbox")
+    owner.execute("REVOKE SELECT ON digit FROM app_reader")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        nearest(index, 401)
+    # A writer needs nothing of ours.
+    owner.execute("GRANT INSERT, UPDATE, DELETE ON digit TO app_writer")
+    owner.execute("CREATE POLICY all_of_it ON digit TO app_writer USING (true)")
+    writer = cluster.connect("app_writer")
+    for number in range(420, 430):
+        writer.execute("INSERT INTO digit VALUES (%s, %s, 'x')", [number, vector(digits()[0][number])])
+    assert nearest(Index.open(owner, "digits"), 421) == 421
+    # An updater reads the table through our functions.
+    owner.execute("SELECT foh.grant('digits', updater => 'app_writer')")
+    updater.update(cluster.dsn("app_writer"), "digits")
+    assert inbox(owner) == 0
+
+
+@pytest.mark.parametrize("key", ["int", "bigint", "uuid", "text", "varchar"])
+def test_every_type_of_key(cluster: Cluster, owner: psycopg.Connection[Any], key: str) -> None:
+    distribute(owner, key=key)
+    create_index(owner, options='{"exact_rows": 0}')
+    as_key = "(%s::text)" if key in ("text", "varchar") else "md5(%s::text)::uuid" if key == "uuid" else "%s"
+    write = f"INSERT INTO digit VALUES ({as_key}, %s, 'a')"
+    vectors = digits()[0]
+    index = Index.open(owner, "digits")
+    for number in range(40):
+        owner.execute(write, [number, vector(vectors[number])])
+    for _ in ("inbox", "lists"):
+        found = index.search(vectors[11], 1, labels=0)[0].key
+        assert owner.execute(f"SELECT {as_key}::text = %s::text", [11, str(found)]).fetchone() == (True,)
+        assert len({m.key for m in index.search(vectors[0], 100)}) == 40
+        updater.update(cluster.dsn(), "digits")
+    sound(owner)
+
+
+def test_tables_that_are_refused(owner: psycopg.Connection[Any]) -> None:
+    owner.execute(
+        "CREATE TABLE t (tenant int, id int, embedding extensions.vector(3), PRIMARY KEY (tenant, id))"
+    )
+    owner.execute("SELECT create_distributed_table('t', 'tenant')")
+    with pytest.raises(
+        psycopg.errors.WrongObjectType, match=r"distributed by tenant.*create_distributed_table by the id"
+    ):
+        owner.execute("SELECT foh.create_index('t', 't', 'embedding')")
+    owner.execute("CREATE TABLE s (id int PRIMARY KEY, embedding extensions.vector(3))")
+    owner.execute("SELECT create_distributed_table('s', NULL)")
+    with pytest.raises(psycopg.errors.WrongObjectType, match="single shard"):
+        owner.execute("SELECT foh.create_index('s', 's', 'embedding')")
+    owner.execute("CREATE TABLE d (id int PRIMARY KEY, embedding extensions.vector(3))")
+    owner.execute("CREATE TABLE l (id int, label text)")
+    owner.execute("SELECT create_distributed_table('d', 'id')")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="labels are in a table of their own"):
+        owner.execute(
+            "SELECT foh.create_index('d', 'd', 'embedding', labels => 'label', labels_from => 'l', labels_key => 'id')"
+        )
+    assert owner.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
+
+
+def test_a_table_that_is_distributed_later(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    owner.execute(CREATE.format(key="int"))
+    insert(owner, range(300))
+    create_index(owner, options='{"exact_rows": 0}')
+    updater.build(cluster.dsn(), "digits")
+    with pytest.raises(psycopg.Error, match="trigger"):
+        owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+    for event in ("insert", "update", "delete", "truncate"):
+        owner.execute(f"DROP TRIGGER foh_digits_{event} ON digit")
+    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+    insert(owner, range(300, 320))
+    assert "run foh.refresh" in owner.execute("SELECT status FROM foh.index_stat").fetchone()[0]
+    owner.execute("SELECT foh.refresh('digits')")
+    index = Index.open(owner, "digits")
+    insert(owner, range(320, 340))
+    for _ in ("before", "after"):
+        assert [nearest(index, number) for number in (1, 301, 321)] == [1, 301, 321]
+        updater.update(cluster.dsn(), "digits")
+    sound(owner)
+
+
+def test_an_altered_column_fails_no_write(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    owner.execute("ALTER TABLE digit RENAME COLUMN embedding TO meaning")
+    owner.execute("INSERT INTO digit VALUES (1000, %s, 'new')", [vector(digits()[0][1000])])
+    owner.execute("UPDATE digit SET meaning = %s WHERE id = 1", [vector(digits()[0][1001])])
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed"):
+        nearest(index, 1000)
+    owner.execute("SELECT foh.refresh('digits')")
+    index = Index.open(owner, "digits")
+    assert [nearest(index, number) for number in (1000, 1001)] == [1000, 1]
+    owner.execute("ALTER TABLE digit RENAME TO numeral")
+    owner.execute("INSERT INTO numeral VALUES (1002, %s, 'new')", [vector(digits()[0][1002])])
+    owner.execute("SELECT foh.refresh('digits')")
+    assert nearest(index, 1002) == 1002
+
+
+def test_nothing_is_left_on_any_node(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    built(cluster, owner)
+    left = (
+        "SELECT relname::text FROM pg_class WHERE relname LIKE 'foh\\_digits%' UNION ALL"
+        " SELECT proname::text FROM pg_proc WHERE proname LIKE 'foh\\_digits%' UNION ALL"
+        " SELECT tgname::text FROM pg_trigger WHERE tgname LIKE 'foh\\_digits%'"
+    )
+    assert owner.execute(left).fetchall()
+    owner.execute("SELECT foh.drop_index('digits')")
+    assert owner.execute(left).fetchall() == []
+    for number in (0, 1):
+        assert cluster.on_worker(number).execute(left).fetchall() == []
+    create_index(owner)
+    owner.execute("DROP TABLE digit CASCADE")
+    owner.execute("SELECT foh.drop_index('digits')")
+    assert owner.execute(left).fetchall() == []
+
+
+def test_a_watcher_takes_in_what_waits_on_the_nodes(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    watcher = Watcher(lambda: connect(cluster.dsn(), autocommit=True), Settings(interval=0.1))
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    try:
+        insert(cluster.on_worker(0), range(400, 430))
+        deadline = time.monotonic() + 60
+        while index.status()["rows"] < 430:
+            assert time.monotonic() < deadline, index.status()
+            time.sleep(0.05)
+    finally:
+        watcher.stop()
+        thread.join()
+    assert inbox(owner) == 0
+    assert nearest(index, 429) == 429
+
+
+def test_a_transaction_sees_what_it_wrote(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    with owner.transaction():
+        owner.execute("INSERT INTO digit VALUES (1000, %s, 'new')", [vector(digits()[0][1000])])
+        owner.execute("DELETE FROM digit WHERE id = 1")
+        assert nearest(index, 1000) == 1000
+        assert nearest(index, 1) != 1
+        raise psycopg.Rollback
+    assert nearest(index, 1000) != 1000
+    assert nearest(index, 1) == 1
+
+
+def test_shards_on_the_coordinator(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """A node that is added, as far as two workers and a coordinator allow: shards are rebalanced onto it."""
+    index = built(cluster, owner)
+    superuser = cluster.connect(None)
+    share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
+    superuser.execute(share, [True])
+    try:
+        superuser.execute("SELECT rebalance_table_shards('digit', shard_transfer_mode => 'block_writes')")
+        on_it = "SELECT count(*) FROM citus_shards WHERE table_name = 'digit'::regclass AND nodeport = %s"
+        assert owner.execute(on_it, [owner.info.port]).fetchone()[0] > 0
+        for writer in (owner, cluster.on_worker(0)):
+            first = 400 if writer is owner else 430
+            insert(writer, range(first, first + 30))
+            writer.execute("DELETE FROM digit WHERE id = %s", [first - 395])
+        for _ in ("inbox", "lists"):
+            assert [nearest(index, number) for number in range(400, 460, 7)] == list(range(400, 460, 7))
+            assert nearest(index, 5) not in (5, None)
+            assert {m.key for m in index.search(digits()[0][3], 1000)} == set(range(460)) - {5, 35}
+            updater.update(cluster.dsn(), "digits")
+        sound(owner)
+    finally:
+        superuser.execute(share, [False])
+        superuser.execute(
+            "SELECT citus_drain_node(nodename, nodeport, 'block_writes') FROM pg_dist_node WHERE groupid = 0"
+        )
+    assert nearest(index, 431) == 431
+    sound(owner)
+
+
+def test_a_split_shard(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    shard, low, high, node = owner.execute(
+        "SELECT s.shardid, s.shardminvalue::int, s.shardmaxvalue::int, n.nodeid FROM pg_dist_shard s"
+        " JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)"
+        " WHERE s.logicalrelid = 'digit'::regclass ORDER BY s.shardid LIMIT 1"
+    ).fetchone()
+    insert(owner, range(400, 420))
+    cluster.connect(None).execute(
+        "SELECT citus_split_shard_by_split_points(%s, ARRAY[%s], ARRAY[%s, %s]::int[], 'block_writes')",
+        [shard, str((low + high) // 2), node, node],
+    )
+    insert(owner, range(420, 440))
+    for _ in ("before", "after"):
+        assert [nearest(index, number) for number in (1, 401, 421)] == [1, 401, 421]
+        assert {m.key for m in index.search(digits()[0][3], 1000)} == set(range(440))
+        updater.update(cluster.dsn(), "digits")
+    assert index.search(digits()[0][3], 3)[0].distance is not None
+    sound(owner)

