@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foh_pg.demo.packages import load
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.updater import build, update
 from tests.digits import create_index, create_table, insert, vector
 from tests.postgres import Database

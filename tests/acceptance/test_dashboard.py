@@ -19,7 +19,7 @@ import psycopg
 import pytest
 import yaml
 
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.watcher.counters import METRICS
 from tests.digits import create_index, create_table, insert
 from tests.postgres import Database, Server

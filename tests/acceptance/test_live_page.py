@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foh_pg.quality import evaluate
+from foh_pg.quality.evaluate import evaluate
 from foh_pg.updater import update
 from tests.digits import create_index, create_table, insert
 from tests.html import Page

@@ -141,7 +141,7 @@ class TestReaders:
         reader = shop.seen_by(database.connect("app_reader"))
         assert set(reader.found(QUERY, 100)) == set(range(5))
         keys = reader.run(
-            "SELECT keys FROM {near}(%s, NULL, 100, 100, 0, 0, false)", [text(QUERY)]
+            "SELECT keys FROM {near}(%s, NULL, 100, 100, 0, 0, 1, false)", [text(QUERY)]
         ).fetchone()[0]
         assert set(keys) == set(range(100))
         assert "_near" in row[4]

@@ -218,7 +218,7 @@ class TestVersions:
                BEGIN PERFORM pg_advisory_xact_lock_shared(77); RETURN true; END $$"""
         )
         other = shop.seen_by(database.connect("app_owner"))
-        before = shop.search(QUERY, 50)
+        before = shop.search(QUERY, 50, filter="true")
         holder = database.connect("app_owner")
         holder.execute("SELECT pg_advisory_lock(77)")
         answers: list[list[tuple]] = []
