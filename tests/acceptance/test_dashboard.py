@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -181,6 +182,8 @@ def shown(address: str, query: str) -> bool:
     try:
         return bool(api(address, "query", query=query)["result"])
     except HTTPError as error:
+        if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+            return False  # it is still starting
         pytest.fail(f"{query}: {error.read().decode()}")
     except OSError:
         return False  # it does not listen yet

@@ -26,8 +26,9 @@ from tests.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Its statements have parameters: test_docs.py passes them.
-ELSEWHERE = {"search.md"}
+# Pages whose blocks need what a database alone does not have: parameters (test_docs.py passes them), schedulers
+# (test_jobs.py), containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
+ELSEWHERE = {"search.md", "guides/jobs.md", "guides/containers.md", "guides/citus.md", "guides/replicas.md"}
 RUN = {"sql", "python"}
 NEEDS = {
     "integrations/django.md": "django",

@@ -18,10 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 import yaml
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from foh_pg.cli import app
+from foh_pg.cli import commands as commands_of_ours
 from tests.postgres import Database, Server
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "jobs.md"
@@ -78,7 +78,7 @@ def test_every_recipe_has_commands() -> None:
     found: dict[str, list[str]] = {}
     for name, arguments in commands():
         found.setdefault(name, []).append(arguments[0])
-        command = get_command(app).commands[arguments[0]]  # type: ignore[attr-defined]
+        command = commands_of_ours.load(arguments[0])
         command.make_context(arguments[0], list(arguments[1:])).close()
     assert {name: sorted(names) for name, names in found.items()} == {
         "foh-pg-update.service": ["update"],
