@@ -13,7 +13,7 @@ AS $body$
 DECLARE
     -- Mostly there is no filter: then the statement that reads what was found is planned once in a session. A setting of the same name
     -- says that it was.
-    plan constant text := 'foh_' || md5({plan_text} || array_to_string(shards, ' '));
+    plan constant text := 'foh_' || left(encode(sha256(convert_to({plan_text} || array_to_string(shards, ' '), 'UTF8')), 'hex'), 32);
     plain constant boolean := filter IS NULL AND query IS NOT NULL;
     condition constant text := coalesce('AND (' || filter || E'\n)', '');
     -- What a row is ranked by; nothing where the search is by bits.

@@ -36,7 +36,7 @@ BEGIN
         -- Any key, and one after the other of many.
         'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
                                           WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,
-        'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'md5(number::text)::uuid' WHEN 'text' THEN 'number::text'
+        'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'
                                               WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_type::text END);
 END
 $function$;
