@@ -134,14 +134,6 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @pytest.fixture
-def newest(server: Server) -> Server:
-    """The newest version alone, for what does not depend on the version."""
-    if server.version != VERSIONS[0]:
-        pytest.skip("does not depend on the version of the server")
-    return server
-
-
-@pytest.fixture
 def new_database(server: Server) -> Iterator[Callable[..., Database]]:
     """Make further databases: `new_database()` is empty, without pgvector."""
     made: list[Database] = []

@@ -881,7 +881,8 @@ DECLARE
     distances int[];
     scores pg_catalog.float8[];
 BEGIN
-    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
+    
+-- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -892,6 +893,7 @@ BEGIN
     ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) 145 THEN
         PERFORM foh.products_check_code(code, NULL);
     END IF;
+
     near := foh.products_near(query, code, k, probes, shortlist, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed('products');

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ from haystack.dataclasses import ByteStream
 
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents, VectorIn
+from foh_pg.stores.fields import labels_of
 
 logger = logging.getLogger(__name__)
 
@@ -72,15 +73,3 @@ def as_row(
     elif given.blob is not None:
         raise InputError(f"document {given.id!r} is a blob, and {table.table.name!r} has no column for it")
     return row
-
-
-def labels_of(meta: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """The values of these entries of the metadata."""
-    labels: list[str] = []
-    for name in names:
-        value = meta.get(name)
-        if isinstance(value, (list, tuple, set)):
-            labels.extend(map(str, value))
-        elif value is not None:
-            labels.append(str(value))
-    return labels

@@ -15,10 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from foh_pg.errors import InputError
 from foh_pg.haystack import metadata, statements
-from foh_pg.haystack.documents import as_row, labels_of
+from foh_pg.haystack.documents import as_row
 from foh_pg.haystack.table import HaystackTable
-from foh_pg.stores.documents import PIN, Documents, ExistingTable, Source
+from foh_pg.stores.documents import Documents, ExistingTable, Source
 from foh_pg.stores.engines import Engines
+from foh_pg.stores.fields import labels_of
+from foh_pg.stores.place import Place
 
 T = TypeVar("T")
 Filters = Mapping[str, Any] | None
@@ -88,9 +90,8 @@ class FohDocumentStore:
         self.distance = distance
         self.options = dict(options or {})
         self.existing = None if existing is None else dict(existing)
-        self._source = self._find_source()
+        self._place = Place(self._find_source())
         self._made: Engines | None = None
-        self._found: Documents | None = None
 
     @classmethod
     def from_existing(
@@ -302,30 +303,10 @@ class FohDocumentStore:
         return self._made
 
     def _run(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return self._engines.run(self._with(function, otherwise))
+        return self._engines.run(self._place.using(function, otherwise))
 
     async def _arun(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return await self._engines.arun(self._with(function, otherwise))
-
-    def _with(
-        self, function: Callable[[sa.Connection, Documents], T], otherwise: T
-    ) -> Callable[[sa.Connection], T]:
-        def run(connection: sa.Connection) -> T:
-            table = self._documents(connection, None)
-            # No table yet is an empty store.
-            return otherwise if table is None else function(connection, table)
-
-        return run
-
-    def _documents(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
-        if self._found is not None:
-            connection.exec_driver_sql(PIN)
-            return self._found
-        found = self._source.find(connection, dimensions)
-        # What this transaction makes may be rolled back; what it found was there before.
-        if dimensions is None:
-            self._found = found
-        return found
+        return await self._engines.arun(self._place.using(function, otherwise))
 
     def _writer(self, documents: list[Document], policy: DuplicatePolicy) -> Callable[[sa.Connection], int]:
         if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
@@ -335,8 +316,7 @@ class FohDocumentStore:
         def run(connection: sa.Connection) -> int:
             if not documents:
                 return 0
-            table = self._documents(connection, None) or self._documents(connection, self.embedding_dimension)
-            assert table is not None
+            table = self._place.find_or_make(connection, self.embedding_dimension)
             rows = [as_row(table, each, self.labels, dimensions) for each in documents]
             return statements.write(connection, table, rows, policy)
 
@@ -349,7 +329,7 @@ class FohDocumentStore:
             raise InputError(f"{self.table!r} was there before this store, which does not drop it")
 
         def drop(connection: sa.Connection, table: Documents) -> int:
-            self._found = None
+            self._place.forget()
             table.table.metadata.drop_all(connection)
             return 0
 

@@ -18,8 +18,10 @@ from foh_pg.errors import InputError
 from foh_pg.langchain import statements
 from foh_pg.langchain.filters import Filter
 from foh_pg.langchain.statements import Found
-from foh_pg.stores.documents import PIN, Documents, ExistingTable, OwnTable, Source
+from foh_pg.stores.documents import Documents, ExistingTable, OwnTable
 from foh_pg.stores.engines import Engines
+from foh_pg.stores.fields import labels_of
+from foh_pg.stores.place import Place
 
 T = TypeVar("T")
 Connectable = str | sa.URL | sa.Engine | AsyncEngine
@@ -67,9 +69,8 @@ class FOHVectorStore(VectorStore):
     ) -> None:
         self._start(embedding, connection, distance)
         self._labels = [labels] if isinstance(labels, str) else list(labels)
-        self._source: Source = OwnTable(
-            table, index or table, schema, {"bits": bits, "distance": distance, **options}
-        )
+        options = {"bits": bits, "distance": distance, **options}
+        self._place = Place(OwnTable(table, index or table, schema, options))
 
     @classmethod
     def from_existing(
@@ -94,7 +95,8 @@ class FOHVectorStore(VectorStore):
         store._start(embedding, connection, distance)
         store._labels = []
         columns = metadata if isinstance(metadata, str) else tuple(metadata)
-        store._source = ExistingTable(table, index or table, content, embedding_column, columns, schema)
+        source = ExistingTable(table, index or table, content, embedding_column, columns, schema)
+        store._place = Place(source)
         return store
 
     def _start(self, embedding: Embeddings, connection: Connectable, distance: str) -> None:
@@ -103,7 +105,6 @@ class FOHVectorStore(VectorStore):
         self._embedding = embedding
         self._engines = Engines(connection)
         self._distance = distance
-        self._found: Documents | None = None
 
     @property
     def embeddings(self) -> Embeddings:
@@ -145,16 +146,18 @@ class FOHVectorStore(VectorStore):
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id; those that are not there are no error. Without ids, delete nothing."""
-        return self._engines.run(self._with(lambda c, d: statements.delete(c, d, ids or []), True))
+        return self._engines.run(self._place.using(lambda c, d: statements.delete(c, d, ids or []), True))
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
-        return await self._engines.arun(self._with(lambda c, d: statements.delete(c, d, ids or []), True))
+        return await self._engines.arun(
+            self._place.using(lambda c, d: statements.delete(c, d, ids or []), True)
+        )
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return self._engines.run(self._with(lambda c, d: statements.get(c, d, ids), []))
+        return self._engines.run(self._place.using(lambda c, d: statements.get(c, d, ids), []))
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return await self._engines.arun(self._with(lambda c, d: statements.get(c, d, ids), []))
+        return await self._engines.arun(self._place.using(lambda c, d: statements.get(c, d, ids), []))
 
     # Searching. kwargs are filter, probes, shortlist and labels, the arguments of foh_search.
 
@@ -272,25 +275,6 @@ class FOHVectorStore(VectorStore):
 
     # What runs on a connection
 
-    def _documents(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
-        if self._found is not None:
-            connection.exec_driver_sql(PIN)
-            return self._found
-        found = self._source.find(connection, dimensions)
-        # What this transaction makes may be rolled back; what it found was there before.
-        if dimensions is None:
-            self._found = found
-        return found
-
-    def _with(
-        self, function: Callable[[sa.Connection, Documents], T], otherwise: T
-    ) -> Callable[[sa.Connection], T]:
-        def run(connection: sa.Connection) -> T:
-            documents = self._documents(connection, None)
-            return otherwise if documents is None else function(connection, documents)
-
-        return run
-
     def _adder(
         self,
         texts: Sequence[str],
@@ -307,31 +291,20 @@ class FOHVectorStore(VectorStore):
         def run(connection: sa.Connection) -> list[str]:
             if not texts:
                 return []
-            documents = self._documents(connection, None) or self._documents(connection, len(vectors[0]))
-            assert documents is not None
+            documents = self._place.find_or_make(connection, len(vectors[0]))
             own = documents.labels is not None
             rows = []
             for text, vector, metadata, identifier in zip(texts, vectors, metadatas, given, strict=True):
                 row = {documents.content.name: text, documents.embedding.name: vector}
                 row.update(documents.metadata_values(metadata))
                 if documents.labels is not None:
-                    row[documents.labels.name] = self._labels_of(metadata)
+                    row[documents.labels.name] = labels_of(metadata, self._labels)
                 if identifier is not None or own:
                     row[documents.key.name] = documents.key_of(identifier or str(uuid.uuid4()))
                 rows.append(row)
             return statements.add(connection, documents, rows)
 
         return run
-
-    def _labels_of(self, metadata: Mapping[str, Any]) -> list[str]:
-        labels: list[str] = []
-        for key in self._labels:
-            value = metadata.get(key)
-            if isinstance(value, (list, tuple, set)):
-                labels.extend(map(str, value))
-            elif value is not None:
-                labels.append(str(value))
-        return labels
 
     def _search(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
         return self._engines.run(self._searcher(vector, k, **kwargs))
@@ -366,7 +339,7 @@ class FOHVectorStore(VectorStore):
             )
 
         # No table yet is an empty store.
-        return self._with(search, [])
+        return self._place.using(search, [])
 
 
 def _diverse(vector: Sequence[float], found: list[Found], k: int, lambda_mult: float) -> list[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -108,3 +108,15 @@ class _Plain(Field):
 
     def text(self) -> sa.ColumnElement[str]:
         return sa.cast(self.value, sa.Text)
+
+
+def labels_of(meta: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """The values of these entries of the metadata."""
+    labels: list[str] = []
+    for name in names:
+        value = meta.get(name)
+        if isinstance(value, (list, tuple, set)):
+            labels.extend(map(str, value))
+        elif value is not None:
+            labels.append(str(value))
+    return labels

@@ -165,7 +165,7 @@ def environment(service: str) -> dict[str, str]:
     return {name: re.sub(r"\$\{\w+:-(.*?)\}", r"\1", str(value)) for name, value in found.items()}
 
 
-def test_the_commands_of_compose(newest: Server, private_server: Server, image: Path, tmp_path: Path) -> None:
+def test_the_commands_of_compose(private_server: Server, image: Path, tmp_path: Path) -> None:
     assert private_server.bin is not None
     where = conninfo_to_dict(private_server.superuser_dsn)
     private_server.create_database(name="shop")

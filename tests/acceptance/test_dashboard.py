@@ -23,7 +23,7 @@ import yaml
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.watcher.counters import METRICS
 from tests.digits import create_index, create_table, insert
-from tests.postgres import Database, Server
+from tests.postgres import Database
 from tests.watching import Watch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,7 @@ def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def watched(newest: Server, connection: psycopg.Connection[Any], database: Database) -> Iterator[Watch]:
+def watched(connection: psycopg.Connection[Any], database: Database) -> Iterator[Watch]:
     """A watcher that has had a run and has seen an evaluation."""
     create_table(connection)
     create_index(connection, options='{"learn_rows": 300, "held_out": 0.2}')

