@@ -24,6 +24,7 @@ NAMES = (
     "supervised",
     "classify",
     "signs",
+    "no-votes",
     "halfvec",
     "ivfflat",
     "code-graph",
@@ -47,6 +48,7 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
     everyone = {
         "foh": ours("anchored", "foh", bits, 1, budgets, dials),
         "symmetric": ours("symmetric", "foh, symmetric codes", bits, 0),
+        "no-votes": ours("voteless", "foh without votes", bits, 1, votes=False),
         "pool": paper_pool("pool", bits, len(rows.base)),
         "hnsw": graph("pgvector HNSW", "items_graph", none, "vector_cosine_ops", ef),
         "exact": exact(),

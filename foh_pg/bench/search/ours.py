@@ -43,6 +43,7 @@ def ours(
     label_weight: float,
     budgets: Sequence[tuple[int, int]] = (),
     dials: Sequence[float] = (),
+    votes: bool = True,
 ) -> Contender:
     """An index of ours: as it comes, and over a range of budgets (probes and shortlist) and of the dial."""
     forms = [
@@ -61,7 +62,8 @@ def ours(
         forms.append(_form(name, about, 10, LEARNED, **budget))
         forms.append(_form(name, f"labels 0, {about}", 10, NEAREST, **budget, labels=0))
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
-    return _contender(name, title, bits, {"label_weight": label_weight}, forms)
+    options = {"label_weight": label_weight, **({} if votes else {"weight_votes": 0})}
+    return _contender(name, title, bits, options, forms)
 
 
 def paper_pool(name: str, bits: int, rows: int) -> Contender:
