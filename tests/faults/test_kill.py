@@ -54,6 +54,7 @@ def twin(new_database: Callable[..., Database], database: Database) -> Connectio
     return new_database(template=database.server.template).connect("app_owner")
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize(("phase", "step"), UPDATE + SWITCH)
 def test_update(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
     for prepared in (connection, twin):
@@ -68,6 +69,7 @@ def test_update(connection: Connection, database: Database, twin: Connection, ph
     assert violations(connection) == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize(("phase", "step"), BUILD + SWITCH[::3])
 def test_build(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
     for prepared in (connection, twin):

@@ -53,7 +53,7 @@ class Settings:
     bits: int = 64
     seed: int = 0
     version: int = 18
-    shared_buffers: str = "512MB"
+    shared_buffers: str = "2GB"
     extras: bool = True
     quick: bool = False
     clients: tuple[int, ...] = (1, 2, 4, 8)

@@ -19,8 +19,12 @@ from foh_pg.bench.search.table import Rows
 # Queries that one form answers before the next has its turn: few, so that all see the same machine.
 BLOCK = 10
 
-# The server plans a prepared statement anew five times; where a query takes seconds, that does not show.
-WARM_UP, WARM_UP_CAPPED = 7, 1
+# All queries are asked once before any is measured: then the server has made its plans, and has in memory
+# what they lead to. Where a query takes seconds, neither shows.
+WARM_UP_CAPPED = 1
+# Queries that a form answers at the beginning of its turn and that do not count: the others have filled the
+# caches of the CPU with what is theirs. A server that answers one kind of search does not see that.
+SETTLE = 3
 
 Record = dict[str, Any]
 
@@ -55,32 +59,41 @@ def interleave(
     queries: npt.NDArray[np.float32] | Sequence[str],
     judge: Callable[[int, list[int], int], dict[str, float]],
 ) -> Iterator[Record]:
-    """Ask every query of every form, block by block, and give one record per form."""
-    times: dict[int, list[tuple[float, float]]] = {n: [] for n in range(len(forms))}
-    quality: dict[int, list[dict[str, float]]] = {n: [] for n in range(len(forms))}
+    """Ask every query of every form, block by block, and give one record per form.
+
+    Each form is at another block than the one before it, so that nobody finds in a cache what another has
+    just read.
+    """
+    starts = range(0, len(queries), BLOCK)
+    times: list[dict[int, tuple[float, float]]] = [{} for _ in forms]
+    quality: list[dict[int, list[dict[str, float]]]] = [{} for _ in forms]
     for _, form in forms:
         backend.prepare(form)
-        for query in queries[: WARM_UP if form.most is None else WARM_UP_CAPPED]:
+        for query in queries if form.most is None else queries[:WARM_UP_CAPPED]:
             backend.ask(form, query)
-    for start in range(0, len(queries), BLOCK):
+    for turn in range(len(starts)):
         for n, (_, form) in enumerate(forms):
+            start = starts[(turn + n * len(starts) // len(forms)) % len(starts)]
             block = queries[start : min(start + BLOCK, form.most or len(queries))]
             if not len(block):
                 continue
             backend.prepare(form)
+            for before in range(SETTLE if form.most is None else 0):
+                backend.ask(form, queries[start - 1 - before])
             cpu, wall = backend.cpu(), time.perf_counter()
             answers = [backend.ask(form, query) for query in block]
-            times[n].append(((backend.cpu() - cpu) / len(block), (time.perf_counter() - wall) / len(block)))
-            quality[n] += [judge(start + i, answer, form.k) for i, answer in enumerate(answers)]
+            times[n][start] = (backend.cpu() - cpu) / len(block), (time.perf_counter() - wall) / len(block)
+            quality[n][start] = [judge(start + i, answer, form.k) for i, answer in enumerate(answers)]
     for n, (title, form) in enumerate(forms):
-        cpu_ms, wall_ms = (1000 * np.array(column) for column in zip(*times[n], strict=True))
-        measures = {name: _mean([q[name] for q in quality[n]]) for name in quality[n][0]}
+        cpu_ms, wall_ms = 1000 * np.array([times[n][start] for start in sorted(times[n])]).T
+        judged = [one for start in sorted(quality[n]) for one in quality[n][start]]
+        measures = {name: _mean([one[name] for one in judged]) for name in judged[0]}
         yield {
             "contender": title,
             "form": form.name,
             "k": form.k,
             "curve": form.curve,
-            "asked": len(quality[n]),
+            "asked": len(judged),
             "cpu_ms": float(np.mean(cpu_ms)),
             "cpu_ms_blocks": cpu_ms.round(4).tolist(),
             "wall_ms": float(np.mean(wall_ms)),

@@ -13,7 +13,7 @@ AS $body$
                 WHEN s.small AND (SELECT count(*) FROM (SELECT FROM {item} LIMIT {exact_rows} + 1) x)
                      + (SELECT count(*) FROM (SELECT FROM {stream} LIMIT {exact_rows} + 1) y) <= {exact_rows} THEN 'small'
            END
-    FROM (SELECT i.version, i.status, m.small, b.most, {source_intact} AS intact, t.truncated,
+    FROM (SELECT i.version, i.status, m.small, b.most, foh._source_intact(i) AS intact, t.truncated,
                  EXISTS (SELECT FROM {stream} r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM {stream} u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated

@@ -22,7 +22,7 @@ BEGIN
         SELECT p.placeholder, m.body
         FROM (VALUES (1, 'queue_keys', CASE WHEN i.row_triggers THEN 'queue_row' ELSE 'queue_statement' END),
                      (2, 'record_rows', CASE WHEN i.row_triggers THEN 'record_row' ELSE 'record_statement' END),
-                     (3, 'found', 'found'), (4, 'look_up', 'look_up'), (6, 'refuse_arguments', 'refuse_arguments'),
+                     (3, 'found', 'found'), (4, 'refuse_arguments', 'refuse_arguments'),
                      (5, 'second_look', CASE WHEN i.labels IS NULL THEN 'no_second_look' ELSE 'second_look' END)) AS p (at, placeholder, fragment)
         JOIN foh.template m ON m.name = 'fragment_' || p.fragment ORDER BY p.at
     LOOP

@@ -89,17 +89,6 @@ BEGIN
         'changed', format(changed, 's', 'o'),
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
-        -- What a search must be sure of: that the names in it still mean the table and the columns of the index, that no row lies
-        -- in a table that inherits, and that keys are unique.
-        'source_intact', format('coalesce(to_regclass(%L) = i.source::oid::regclass, false) '
-                                -- OFFSET 0: a lookup, not a hash of the whole catalog.
-                                || CASE (SELECT c.relkind FROM pg_class c WHERE c.oid = i.source) WHEN 'p' THEN ''
-                                        ELSE 'AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = i.source OFFSET 0) ' END ||
-                                'AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 OFFSET 0) AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.source '
-                                'AND (a.attname = %L AND a.atttypid = %L::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) '
-                                'OR a.attname = %L AND a.atttypid = %L::regtype AND a.atttypmod = %s AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid)))',
-                                i.source_name, i.key, i.key_type::text, i.embedding,
-                                CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE v || '.' || i.embedding_type END, i.embedding_typmod),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
         'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
