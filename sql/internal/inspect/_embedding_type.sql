@@ -1,7 +1,6 @@
--- vector, halfvec, real[] or double precision[]; null for any other type.
+-- vector, halfvec, real[] or double precision[]; null for any other type. No SET search_path, as in foh._columns.
 CREATE OR REPLACE FUNCTION foh._embedding_type(type oid) RETURNS text
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT CASE
         WHEN type IN ('real[]'::regtype, 'double precision[]'::regtype) THEN format_type(type, NULL)
