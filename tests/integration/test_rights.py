@@ -133,6 +133,18 @@ class TestReaders:
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="schema foh"):
             reader.run("SELECT * FROM foh.search('others', %s)", [text(QUERY)])
 
+    def test_go_with_the_last_index(self, shop: Shop, database: Database) -> None:
+        Shop(database.connect("app_owner"), index="others", source="public.other")
+        grant(shop.connection, None, reader="app_reader", updater="app_writer")
+        usage = """SELECT has_schema_privilege('app_reader', 'foh', 'USAGE'),
+                          has_schema_privilege('app_writer', 'foh', 'USAGE')"""
+        shop.run("SELECT foh.drop_index('others')")
+        assert shop.run(usage).fetchone() == (True, True)
+        # Also where the table is dropped first.
+        shop.run("DROP TABLE {source}")
+        shop.run("SELECT foh.drop_index('items')")
+        assert database.connect(None).execute(usage).fetchone() == (False, False)
+
     def test_the_inner_step_shows_hidden_keys_as_the_grant_says(self, shop: Shop, database: Database) -> None:
         shop.run("GRANT SELECT ON {source} TO app_reader")
         shop.run("ALTER TABLE {source} ENABLE ROW LEVEL SECURITY")

@@ -6,11 +6,13 @@ AS $function$
 DECLARE
     i foh.index;
     owner name;
+    grantees name[];
     o record;
 BEGIN
     SELECT * INTO STRICT i FROM foh.index x WHERE x.id = _drop_objects.index;
     owner := foh._source_owner(i);
     PERFORM foh._claimed(i.source, coalesce(owner, foh._owner()));
+    grantees := ARRAY(SELECT DISTINCT g.role FROM foh._grantees(i) g);
     FOR o IN SELECT p.oid::regprocedure AS signature FROM pg_proc p
              WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = ANY (foh._object_names(i.name))
     LOOP
@@ -26,5 +28,6 @@ BEGIN
     DELETE FROM foh.updating x WHERE x.index = i.id;
     DELETE FROM foh.run x WHERE x.index = i.id;
     DELETE FROM foh.index x WHERE x.id = i.id;
+    PERFORM foh._revoke_unused(g.role) FROM unnest(grantees) AS g (role);
 END
 $function$;

@@ -6,18 +6,11 @@ AS $function$
 DECLARE
     r record;
 BEGIN
-    FOR r IN SELECT DISTINCT a.grantee::regrole::text AS role, pg_get_userbyid(a.grantee) AS name, a.kind
-             FROM (SELECT x.grantee, 'updater' AS kind FROM pg_class c, aclexplode(c.relacl) x
-                   WHERE c.oid = i.stream AND x.privilege_type = 'INSERT' AND x.grantee <> c.relowner
-                   UNION ALL
-                   SELECT x.grantee, 'reader' FROM pg_proc p, aclexplode(p.proacl) x
-                   WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name AND x.grantee <> p.proowner) a
-             WHERE a.grantee <> 0 AND pg_get_userbyid(a.grantee) <> foh._source_owner(i)
-    LOOP
+    FOR r IN SELECT g.role, g.kind FROM foh._grantees(i) g LOOP
         IF r.kind = 'updater' THEN
-            PERFORM foh._grant_index(i, r.name, 'updater');
+            PERFORM foh._grant_index(i, r.role, 'updater');
         ELSE
-            PERFORM foh._grant_reading(i, r.name, false);
+            PERFORM foh._grant_reading(i, r.role, false);
         END IF;
     END LOOP;
 END
