@@ -8,7 +8,6 @@ with noise until there are enough of them, as `halfvec`. Every size has an embed
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -194,16 +193,26 @@ def insert(connection: psycopg.Connection[Any], data: Dataset, rows: int, noise:
     return round(1e6 * cost.server_cpu / 2000)
 
 
+# Starts a command and says how much memory it had at most. The system counts what a process had before it
+# became the command, so it must not be started by a process as large as the benchmark.
+STARTER = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
+
+
 def command(dsn: str, *arguments: str) -> tuple[float, float]:
     """Seconds and peak MB of a command of ours in a process of its own."""
     before = time.perf_counter()
-    process = subprocess.Popen(
-        [Path(sys.executable).parent / "foh-pg", *arguments, "--dsn", dsn], stdout=subprocess.DEVNULL
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
+    program = str(Path(sys.executable).parent / "foh-pg")
+    # Without `site` the process that starts it is small.
+    starter = [sys.executable, "-S", "-c", STARTER, program, *arguments, "--dsn", dsn]
+    done = subprocess.run(starter, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
         raise SystemExit(f"foh-pg {' '.join(arguments)} failed")
-    return time.perf_counter() - before, used.ru_maxrss / 1024
+    return time.perf_counter() - before, int(done.stdout) / 1024
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VIOLATIONS = 3
 
 # Rows that are compared at a time: what a part needs of memory and of temporary files follows from it.
-ROWS_PER_PART = 250_000
+ROWS_PER_PART = 1_000_000
 MAX_PARTS = 64
 
 # As the planner or the lists have it, whichever is more: an exact count would take as long as a part.

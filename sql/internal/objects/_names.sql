@@ -153,8 +153,6 @@ BEGIN
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
         'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
-        -- An entry of an index takes a third of a page at the most.
-        'center_included', CASE WHEN i.dimensions * CASE i.distance WHEN 'cosine' THEN 2 ELSE 4 END <= 2500 THEN ' INCLUDE (center, embedding)' ELSE '' END,
         'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
         'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
         'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
