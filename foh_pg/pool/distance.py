@@ -45,7 +45,7 @@ def unit(rows: Values) -> Values:
 
 
 def nearness(rows: Values, centers: Values, metric: Metric) -> Values:
-    """A number that grows as a row and a center come nearer, up to what is the same for all centers of a row.
+    """A number that is larger the nearer a center is to a row; it compares only centers of the same row.
 
     For cosine the inner product with the center as it is stored, at length one; else minus half of the
     squared distance, less the row's part of it.
