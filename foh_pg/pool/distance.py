@@ -25,7 +25,7 @@ def check_metric(metric: str) -> None:
 
 
 def check_rows(rows: Rows, what: str = "rows") -> Values:
-    """Embeddings in single precision, or an error that says why they are none."""
+    """Embeddings in single precision; an error where these are not embeddings."""
     array = np.asarray(rows)
     if array.ndim != 2:
         raise InputError(f"{what} must be a 2-d array of embeddings, these have {array.ndim} dimensions")
