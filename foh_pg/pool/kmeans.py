@@ -99,7 +99,7 @@ def _means(
 def _far(
     rng: np.random.Generator, rows: Values, near: Values, count: int, metric: Metric
 ) -> npt.NDArray[np.int64]:
-    """Draw rows with a chance that grows with the squared distance from their center; any if most are 0."""
+    """Draw rows, the likelier the farther they are from their center; any rows if too few are away."""
     if metric == "cosine":
         weights = np.maximum(1 - near.astype(np.float64), 0)
     else:
