@@ -59,7 +59,7 @@ CREATE TABLE foh.products_list (
 -- Bits do not compress; reading them must not try.
 ALTER TABLE foh.products_list ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
--- What only the updater asks of a center: the length at which splitting its list was tried in vain, and a few members
+-- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members
 -- with their codes as stored, by which the updater sees how stale the list is without reading it.
 CREATE TABLE foh.products_sample (
     center int PRIMARY KEY,
@@ -76,7 +76,7 @@ CREATE TABLE foh.products_item (
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
--- (version 0, center 0), are read by every search. Nobody looks for d and l by center: theirs is the greatest number.
+-- (version 0, center 0), are read by every search. Nobody looks up d and l by center: theirs is the greatest int.
 CREATE TABLE foh.products_stream (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        bigint,
@@ -86,15 +86,15 @@ CREATE TABLE foh.products_stream (
     geometry   bit(129),
     marks      bit(80),
     written_at timestamptz NOT NULL DEFAULT now(),
-    -- Replaces nothing: the first that the index hears of this key, so that no list and no earlier entry has it; or l.
+    -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX products_stream_center_idx ON foh.products_stream (center);
--- Whether a key has a newer entry than the one in hand.
+-- Tells whether a key has a newer entry.
 CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
--- Whether there is an entry that replaces another; the last TRUNCATE, and whether a resync is due.
+-- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
 
 CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text, caller text DEFAULT foh._identity())
@@ -295,7 +295,7 @@ WITH marker AS (
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), flips AS (
-    -- With a budget, and until the first update after max_stale was lowered, lists are as stale as the updater says of them.
+    -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest(0.01, o.stale) FROM foh.products_center o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
     FROM current c CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
@@ -354,8 +354,8 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together are
--- never at three times of it. One bit in a thousand is allowed for rounding.
+-- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
+-- exceed three times the bound. Two bits in a thousand are allowed for rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * 16), 2))
 FROM flips f HAVING sum(f.bits) > sum((3 * f.bound + 0.002) * f.n * 16) + 2 * 16
 UNION ALL
@@ -460,9 +460,9 @@ BEGIN
     bits := foh.products_encode(query);
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
-        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends. A
-        -- later search of the same transaction holds all its locks already then, and PostgreSQL would not tell it of an
-        -- ALTER. Only a function of the table's owner may read the source.
+        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
+        -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
+        -- find all other locks taken. Only a function of the table's owner may read the source.
         PERFORM FROM foh.products_hamming(ARRAY[]::bigint[], substring(bits FROM 1 FOR 129));
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
@@ -577,7 +577,7 @@ CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer,
 AS $function$
 #variable_conflict use_variable
 DECLARE
-    -- The state of the index must be looked at more closely.
+    -- Whether the state of the index must be looked at more closely.
     odd boolean;
     -- Whether an entry of the stream may replace one of a list or of the stream.
     replaced boolean;
@@ -589,7 +589,7 @@ DECLARE
     weight_code float8;
     weight_votes float8;
     wanted int;
-    -- How many the second look is on, and keys to read for these: some may have been replaced.
+    -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
@@ -597,7 +597,7 @@ BEGIN
     SELECT m.scale, i.status <> 'ready' OR m.small OR NOT foh._intact_in_plan(1, '16384')
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
-           -- Bits alone have nothing to rank a shortlist by.
+           -- A query given as bits has no exact distance to rank a shortlist by.
            CASE WHEN vector IS NULL THEN 0
                 ELSE coalesce(shortlist, NULL, m.shortlist, CASE WHEN labels * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END) END,
            c.probes,
@@ -609,15 +609,15 @@ BEGIN
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes,
                                labels * coalesce(NULL, m.weight_code) AS weight_code OFFSET 0) c
-    -- Every center is compared with the unit: it is made once.
+    -- Every center is compared with the unit vector of the query, so it is computed once.
     CROSS JOIN (SELECT q.u, q.u::extensions.halfvec AS unit FROM (SELECT extensions.l2_normalize(vector) AS u OFFSET 0) q OFFSET 0) q
     CROSS JOIN foh.products_quantizer g
-    -- ctid: the table from end to end, without its index; sequential scans are off for the sake of other tables.
+    -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
     CROSS JOIN LATERAL (SELECT bit_or(p.mask) AS code FROM foh.products_projection p
                         WHERE bits IS NULL AND c.weight_code > 0 AND p.ctid >= '(0,0)'
                           AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) p
     WHERE i.id = 1;
-    -- Only the bits are known. Apart, so that a search by vector does not pay for its plan.
+    -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
     IF bits IS NOT NULL THEN
         centers := ARRAY(SELECT n.center FROM foh.products_centers_by_bits(query_geometry, probes) n);
     END IF;
@@ -626,14 +626,14 @@ BEGIN
         IF fallback IS NOT NULL THEN
             RETURN;
         END IF;
-        -- A build may have read the row of such an entry while the entry stayed, even one that was the first of its key.
+        -- Even an unplaced entry that was the first of its key may replace one of a list: a build may have read its row.
         replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
     wanted := least(CASE WHEN again THEN greatest(k, ranked) * times ELSE greatest(k * times, ranked) END, 10000000);
-    -- Apart, since an expression with a query in it is run even where again is false.
+    -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM foh.products_center) THEN
-            -- A third of the lists, with a lookup for each entry: to read the source is cheaper.
+            -- To read the source is cheaper than a third of the lists, with a lookup for each entry.
             exhausted := true;
             RETURN;
         END IF;
@@ -659,12 +659,13 @@ SELECT e.key, e.distance::int AS distance, e.marks
           WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
 ),
-              -- The nearest seven rows vote: how many of them have each bit of the signature, as a binary number of three digits.
-              -- Their signatures are added digit by digit, three at a time: the sum is a # b # c, what is carried the majority
-              -- of the three. A voter without labels has no voice.
+              -- The nearest seven rows vote. For each bit of the signature, ones, twos and fours are the binary digits of the
+              -- number of rows that have it. Signatures are added three at a time: the sum is a # b # c, the carry is the
+              -- majority of the three. voices: how many of the seven rows have labels.
               votes AS (
                   SELECT v.voices, v.ones, v.twos, v.fours,
-                         -- The mean share of voices over all labels of all voters: the sum of squares over the sum.
+                         -- What a row without labels gets: the mean share of votes over all labels of all voters, which is the
+                         -- sum of squares over the sum.
                          (bit_count(v.ones) + 4 * bit_count(v.twos) + 16 * bit_count(v.fours)
                           + 4 * bit_count(v.ones & v.twos) + 8 * bit_count(v.ones & v.fours) + 16 * bit_count(v.twos & v.fours))
                          / (v.voices * greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1)) AS unknown
@@ -681,7 +682,8 @@ SELECT e.key, e.distance::int AS distance, e.marks
               SELECT e.key, e.distance, e.lean
               FROM (SELECT f.key, f.distance,
                            weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
-                           -- The voices for the labels of the row, of which there are all at the most.
+                           -- The share of the voters that have the labels of the row. A voter with several of them counts for
+                           -- each, so the share is capped at 1.
                            - weight_votes * CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN v.unknown
                                                  ELSE least(1, (bit_count(f.marks & v.ones) + 2 * bit_count(f.marks & v.twos)
                                                                 + 4 * bit_count(f.marks & v.fours)) / v.voices) END AS lean
@@ -768,8 +770,8 @@ CREATE OR REPLACE FUNCTION foh.products_record(key bigint, x vector, labels text
 AS $function$
     SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = 1),
            coalesce(p.center, 2147483647), p.geometry, p.marks,
-           -- In the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became of the
-           -- key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked.
+           -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
+           -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
            -- OFFSET 0: a lookup for each key, never all keys at once.
            CASE WHEN $4 AND p.center IS NOT NULL AND current_setting('transaction_isolation') LIKE 'read %'
                 THEN NOT EXISTS (SELECT FROM foh.products_item i WHERE i.key = $1 OFFSET 0)
@@ -875,7 +877,7 @@ AS $function$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
-    -- How many times the rows of an answer are looked at: where a filter is given, some of them will not pass it.
+    -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
     keys bigint[];
@@ -900,7 +902,8 @@ BEGIN
         PERFORM foh._refuse_changed('products');
     END IF;
     IF filter IS NOT NULL THEN
-        -- A filter that is complete between brackets here, and between parentheses below, is one expression: it can end neither.
+        -- The filter must fit between brackets here and between parentheses below. Text that closes one of them does not fit the
+        -- other, so only a single expression passes.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM public.product s WHERE false) s$sql$ USING params;
@@ -920,7 +923,7 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
-            -- Mostly the caller can see all of the rows: one check for all of them.
+            -- Usually the caller can see all rows that were found: one check covers them all.
             RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
@@ -992,7 +995,7 @@ AS $function$
                        LIMIT b.most + 1) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't' AND NOT t.fresh) t
-          -- A page holds about 150 items. The size is up to date at any time, and costs no look at statistics.
+          -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.
           CROSS JOIN (SELECT greatest(100, 2 * pg_relation_size('foh.products_item'::regclass) / 8192) AS most OFFSET 0) b
           WHERE i.id = 1 OFFSET 0) s
 $function$;

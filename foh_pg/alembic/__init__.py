@@ -10,6 +10,6 @@ import alembic
 
 from foh_pg.alembic.plugin import ensure_registered
 
-# Its last line. Without it Alembic is still being imported, and calls setup() by the entry point.
+# Set last in Alembic's own import. Before that, Alembic will still call setup() through the entry point.
 if hasattr(alembic, "__version__"):
     ensure_registered()

@@ -54,7 +54,7 @@ LEFT JOIN pg_catalog.pg_attribute k ON k.attrelid = i.labels_from_oid AND f.oid 
 ORDER BY i.name
 """
 
-# What an index cannot be altered in. Dimensions follow from the column, unless declared.
+# What cannot be altered in an index. Dimensions follow from the column, unless declared.
 FIXED = ("table", "schema", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key", "bits",
          "distance", "learner")  # fmt: skip
 

@@ -30,8 +30,8 @@ class FohMigrateOp(MigrateOperation):
     def foh_migrate(cls, operations: Operations, to: str = HEAD, *, start: str | None = None) -> None:
         """Install schema `foh`, bring it up to date, or take it back: ``op.foh_migrate("base")``.
 
-        Part of the application's transaction. `start` is where the database is before, which only a script
-        (``--sql``) needs to be told: "base", or "head" on the way back to it, unless given.
+        Part of the application's transaction. `start` is the revision that the database is at, which only a
+        script (``--sql``) needs to be told. Unless given it is "base", or "head" where `to` is "base".
         """
         if start is None:
             start = HEAD if to == BASE else BASE

@@ -30,7 +30,7 @@ def setup(plugin: Any) -> None:
 
 
 def ensure_registered() -> None:
-    """Do what the entry point does, unless it did."""
+    """Do what the entry point does, unless it has done so already."""
     global _registered
     if _registered:
         return
@@ -48,7 +48,7 @@ def _register_with_an_older_alembic() -> None:
 
     from foh_pg.alembic import operations, render  # noqa: F401
 
-    # For every dialect: those of one dialect would run before Alembic's own.
+    # Registered for every dialect: comparators of a single dialect would run before Alembic's own.
     comparators.dispatch_for("schema")(_compare_indexes)
 
 

@@ -19,7 +19,7 @@ from foh_pg.alembic.operations import (
 if TYPE_CHECKING:
     from alembic.autogenerate.api import AutogenContext
 
-# Those that a call names in another way.
+# Fields that are not written as keyword arguments of the same name.
 POSITIONAL = {"table", "embedding", "options"}
 
 

@@ -52,7 +52,7 @@ def unpack(codes: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
 
 
 def check_codes(codes: npt.ArrayLike, bits: int | None = None) -> CodeArray:
-    """Return codes as a 2-d array of bytes, or say why they are none."""
+    """Return codes as a 2-d array of bytes, or raise an error that says why that is not possible."""
     array = np.asarray(codes)
     if array.dtype != np.uint8 or array.ndim != 2:
         raise InputError(f"codes must be a 2-d array of uint8, not {array.ndim}-d of {array.dtype}")

@@ -24,13 +24,12 @@ from foh_pg.errors import FohError
 
 COMMAND = (sys.executable, "-c", "from foh_pg.cli import app; app()")
 
-# What a build of HNSW may use; more helps it while the graph fits.
 HNSW = "CREATE INDEX items_graph ON items USING hnsw (embedding vector_cosine_ops)"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`hnsw` leaves the comparison out where it is false: it takes long."""
+    """`hnsw` says whether to build HNSW for comparison, which takes long."""
 
     rows: int | None = None
     bits: int = 64

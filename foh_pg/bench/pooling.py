@@ -87,7 +87,7 @@ def paper_pool(learner: Learner, split: Split) -> Pooled:
 def homes_pool(learner: Learner, split: Split) -> Pooled:
     """Measure this package's pool: every row on the list of its nearest center, a mean of rows.
 
-    Rows of the probed lists are ranked by code and embedding, which a search does with more than that.
+    Rows of the probed lists are ranked by code and embedding; a search ranks by more than these.
     """
     X, bits = split.data.X, learner.bits
     codes, rows = learner.encode(X[split.base]), X[split.base]

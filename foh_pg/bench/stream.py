@@ -21,7 +21,7 @@ from foh_pg.errors import InputError
 
 Say = Callable[[str], None]
 
-# As many new rows make a stage as the option allows: none ever comes.
+# The largest value of option learn_rows: so many new rows never come, and there is no stage.
 NEVER = 10_000_000
 
 

@@ -20,7 +20,7 @@ class CenterChange(NamedTuple):
     dropped : array
         Rows of present centers that are no longer part of the sample: their rows need a new home.
     chosen : array
-        Rows of new rows that become centers.
+        Positions of the new rows that become centers.
     priorities : array
         Of the chosen, to be kept with them.
     """
@@ -40,9 +40,8 @@ def sample_centers(
     """Keep the centers a uniform sample of all rows of the stream, over any number of calls.
 
     Every row draws a priority from [0, 1) once and is a center while that is below `target / rows_seen`. The
-    bound falls with every batch, so a row that was
-    turned away never has to come back, and what is left is at any time a uniform sample of about `target`
-    rows.
+    bound falls with every batch, so a row that was turned away never has to come back, and what is left is at
+    any time a uniform sample of about `target` rows.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def sample_centers(
     dropped = np.flatnonzero(priorities >= bound)
     chosen = np.flatnonzero(drawn < bound)
     if len(chosen) == 0 and len(dropped) == len(priorities):
-        # Never no center at all: the one that would have stayed longest does.
+        # At least one center remains: the one with the smallest priority.
         if len(priorities) and (new_rows == 0 or priorities.min() <= drawn.min()):
             dropped = np.delete(dropped, priorities[dropped].argmin())
         elif new_rows:

@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> None:
     """A table for reading; its columns are those of the first row unless given."""
-    # Programs that ask for JSON do not wait for it.
+    # Imported here, so that programs that ask for JSON do not wait for it.
     from rich.console import Console
     from rich.table import Table
 

@@ -146,7 +146,7 @@ def found(
         matches = index.search_like(like, **given) if query is None else index.search(query, **given)
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {index.about.key, *columns}
-    # Ours make way for columns of the table, as in SQL for the key.
+    # Our columns get other names where the table has theirs, as in SQL where the key has.
     distance = "hamming" if "distance" in taken else "distance"
     score = "foh_score" if "score" in taken else "score"
     return [

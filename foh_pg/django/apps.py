@@ -8,7 +8,7 @@ from django.core import checks
 
 class FohConfig(AppConfig):
     name = "foh_pg.django"
-    # The last part of the name, which Django would take, says whose framework it is and not who we are.
+    # By default Django takes the last part of the module's name, which is only "django".
     label = "foh_pg"
     verbose_name = "foh_pg"
 

@@ -1,8 +1,8 @@
 """System checks: what is wrong with the indexes that models declare, before a search finds out.
 
 Checks of models always run. Checks of databases run in ``manage.py check --database default`` and before
-``manage.py migrate``. They are warnings, since an error would keep migrate from running, and say nothing of
-what migrations that are not applied yet would do.
+``manage.py migrate``. They are warnings, since an error would keep migrate from running, and leave out
+what a migration that is not applied yet would put right.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from foh_pg.errors import FohError, InputError
 
 LIST = "manage.py foh status lists those there are"
 
-# Whether the role may look, first: most databases have nothing of ours, or for other roles.
+# Asked first, whether the role may read foh.index: many databases have no schema foh, or for other roles.
 READABLE = """
 SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace

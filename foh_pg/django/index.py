@@ -12,7 +12,7 @@ from foh_pg.django import statements
 from foh_pg.django.definition import Definition, MissingField, define
 from foh_pg.errors import InputError
 
-# What Django's own indexes take, and a search has other means for.
+# Arguments of Django's own indexes that this one does not take, and why.
 NOT_OURS = {
     "condition": "every row with an embedding is indexed; searches are filtered by the queryset",
     "include": "an index keeps bits and keys, no other columns",
@@ -113,7 +113,7 @@ class FohIndex(Index):
 
 
 class FieldsOfIndex(list[str]):
-    """The fields of one index: equal to those of an index of the same name alone.
+    """The fields of one index, equal only to those of an index of the same name.
 
     Where nothing but the name of an index differs, makemigrations writes RenameIndex, which is ALTER INDEX:
     an index of `foh` cannot be renamed. With these it sees two indexes, and writes RemoveIndex and AddIndex.

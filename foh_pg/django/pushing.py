@@ -78,7 +78,7 @@ def split(query: Any, join: SearchJoin) -> tuple[Pushed, WhereNode]:
             plain.children.append(child)
         else:
             joined.children.append(child)
-    # A search over the table of a parent finds rows that are none of the child's.
+    # A search over the table of a parent also finds rows that the child does not have.
     inner = _without_search(query, join, joined) if joined.children or not on_source else None
     return Pushed(plain, base, inner), rest
 
@@ -131,7 +131,7 @@ def _reads(expression: Any, join: SearchJoin) -> bool:
 
 
 def _exists(inner: Any, connection: Any, source: Any) -> Any:
-    """The compiler of: a row with the key of the search's row is in the query."""
+    """The compiler of the condition that the query has a row with the key of the search's row."""
     found = inner.exists()
     # A model that inherits from the one with the index has its key, under another name.
     same = Exact(found.model._meta.pk.get_col(found.base_table), Col(SOURCE, source._meta.pk))

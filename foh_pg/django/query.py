@@ -114,7 +114,7 @@ class SearchJoin:
             table_alias=change_map.get(self.table_alias, self.table_alias),
         )
 
-    # Django takes equal joins for one, and turns inner ones into outer ones. A search is only itself.
+    # Django merges equal joins and turns inner joins into outer ones. Neither may happen to a search.
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -173,7 +173,7 @@ class NearestQuery(Query):
 
 
 def _leave_out_unused_joins(query: Any) -> None:
-    """What was joined for conditions alone: rows that match twice would be found twice.
+    """Remove what was joined for conditions alone: rows that match twice would be found twice.
 
     Joins for select_related and for order_by are made, or taken up again, when the statement is compiled.
     """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Searches or updates fail or go wrong; they are slower or worse than they could be; worth knowing.
+# Searches or updates fail or are wrong; they are slower or worse than they could be; it is worth knowing.
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
 

@@ -13,7 +13,7 @@ from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 FEW_ENTRIES, FEW_DEFERRED = 10_000, 100
 # Above these shares of the rows, searches read noticeably more.
 MUCH_STREAM, MUCH_DEFERRED = 0.2, 0.01
-# The size of a sample that training begins at, and how many refused models are no accident.
+# How many labelled rows training needs, and how many refused models in a row are no accident.
 LABELLED, REFUSED = 100, 3
 
 INDEXES = """

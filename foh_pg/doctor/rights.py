@@ -13,7 +13,7 @@ from foh_pg.doctor.server import quoted
 from foh_pg.errors import InputError
 
 KNOWN = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %(role)s) AS known"
-# Everybody can read of functions in the catalog: so who sees no table of foh still learns what is missing.
+# Every role can read the catalog of functions: even one that sees no table of foh learns what is missing.
 INDEXES = """
 SELECT left(p.proname, -length('_describe')) AS name,
        has_schema_privilege(%(role)s, p.pronamespace, 'USAGE')

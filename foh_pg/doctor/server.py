@@ -15,7 +15,7 @@ from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 
 OLDEST_SERVER = 16
 OLDEST_PGVECTOR = (0, 7)
-# On PostgreSQL 18 earlier ones count differing bits a byte at a time, and every search waits for it.
+# Earlier versions count differing bits a byte at a time on PostgreSQL 18, which slows every search down.
 FAST_PGVECTOR = (0, 8, 3)
 
 FACTS = """

@@ -136,7 +136,7 @@ class AsyncIndex:
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
         if self.about.distributed:
-            # Citus would send a statement with both to the nodes, where the functions of the index are not.
+            # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = await self.embedding(key, after=after)
             options = Search(k + 1, probes, shortlist, labels, filter, params)
             found = await self._fetch(calls.search(self.name, vector, options), after=after)
@@ -275,7 +275,7 @@ async def _rows(
 
 
 async def _replayed(link: psycopg.AsyncConnection[Any], after: str | None) -> None:
-    """Wait until this server has replayed the log up to there; a primary always has."""
+    """Wait until this server has replayed the log up to `after`; a primary never has to wait."""
     if after is None:
         return
     deadline = time.monotonic() + calls.PATIENCE

@@ -81,7 +81,7 @@ def invoke(name: str, arguments: Mapping[str, Any]) -> Call:
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what was not given: defaults are written down in the SQL functions alone."""
+    """The arguments that are not None: only the SQL functions know the defaults."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
@@ -205,9 +205,9 @@ def position() -> Call:
 
 
 def replayed(after: str) -> Call:
-    """Whether the server has replayed the log up to there, where it is, and how the transaction sees it.
+    """Whether the server has replayed the log up to `after`, where it is, and the isolation level.
 
-    Sleeps a moment on the server where it has not.
+    Sleeps a moment on the server where it has not replayed so far.
     """
     statement = sql.SQL(
         "SELECT r.replayed, pg_catalog.pg_last_wal_replay_lsn()::pg_catalog.text,"

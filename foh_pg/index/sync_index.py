@@ -140,7 +140,7 @@ class Index:
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
         if self.about.distributed:
-            # Citus would send a statement with both to the nodes, where the functions of the index are not.
+            # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = self.embedding(key, after=after)
             options = Search(k + 1, probes, shortlist, labels, filter, params)
             found = self._fetch(calls.search(self.name, vector, options), after=after)
@@ -279,7 +279,7 @@ def _rows(
 
 
 def _replayed(link: psycopg.Connection[Any], after: str | None) -> None:
-    """Wait until this server has replayed the log up to there; a primary always has."""
+    """Wait until this server has replayed the log up to `after`; a primary never has to wait."""
     if after is None:
         return
     deadline = time.monotonic() + calls.PATIENCE

@@ -338,7 +338,7 @@ class FOH(FOHParameters):
             return None
         known = np.arange(len(self.vocabulary_))
         if labels < len(known):
-            # Names that came with rows without training have no column yet.
+            # Labels that no stage has learned from have no column yet.
             sets = sets.renumber(np.where(known < labels, known, -1))
         away = hashing.lengths(rows, self.mean_.astype(np.float32))[:, None]
         leaning = label_matrix(sets, labels) @ self.anchor_projection_.T.astype(np.float32)

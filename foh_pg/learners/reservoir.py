@@ -33,8 +33,8 @@ class Reservoir:
     priorities : array (n,)
         Smaller ones stay longer.
     limit : float
-        The smallest priority ever turned away. Rows above it have no place even when rows were deleted, or
-        the sample would favor those that came after a deletion.
+        The smallest priority ever turned away. Rows above it get no place even when rows were deleted;
+        otherwise the sample would favor rows that came after a deletion.
     """
 
     keys: KeyArray

@@ -75,7 +75,7 @@ def digest(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
-# Nothing is loaded but from here, and nothing runs but this very script, whatever a name or an error holds.
+# A page loads nothing from elsewhere and runs only this script, whatever a name or an error contains.
 POLICY = (
     f"default-src 'none'; style-src {digest(STYLE)}; script-src {digest(SCRIPT)}; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -14,10 +14,10 @@ from foh_pg.errors import FohError
 
 Value = TypeVar("Value")
 
-# Seconds between two readings at the least; and a page that is costly to read is read that much more seldom.
+# At least so many seconds lie between two readings, which take up at most this share of the time.
 PERIOD = 5.0
 SHARE = 0.05
-# Seconds that the first ones to look wait for the first reading.
+# Seconds that the first visitors wait for the first reading.
 PATIENCE = 15.0
 
 

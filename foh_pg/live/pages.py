@@ -87,7 +87,7 @@ class LivePages:
         first = self._first.get()
         if first.value is None:
             return show(first)
-        # Only what is there is asked for, so that no number of invented names costs a statement.
+        # Only indexes that exist are read, so that invented names cost no statement.
         if name not in first.value.indexes:
             return answer("No such index", f"{BACK}<h1>There is no index {escape(name)}</h1>", 404)
         with self._lock:

@@ -25,7 +25,7 @@ def check_metric(metric: str) -> None:
 
 
 def check_rows(rows: Rows, what: str = "rows") -> Values:
-    """Embeddings in single precision, or an error that says why they are none."""
+    """Embeddings in single precision; an error where these are not embeddings."""
     array = np.asarray(rows)
     if array.ndim != 2:
         raise InputError(f"{what} must be a 2-d array of embeddings, these have {array.ndim} dimensions")
@@ -45,7 +45,7 @@ def unit(rows: Values) -> Values:
 
 
 def nearness(rows: Values, centers: Values, metric: Metric) -> Values:
-    """A number that grows as a row and a center come nearer, up to what is the same for all centers of a row.
+    """A number that is larger the nearer a center is to a row; it compares only centers of the same row.
 
     For cosine the inner product with the center as it is stored, at length one; else minus half of the
     squared distance, less the row's part of it.

@@ -22,7 +22,7 @@ Positions = npt.NDArray[np.int64]
 # Areas in which the home of a row is looked for, as in sql/index/write/place.sql.
 NEAR_AREAS = 4
 
-# Rows at once: their nearness to all areas is held.
+# Rows at a time: their nearness to all areas is kept in memory.
 BLOCK_ROWS = 16_384
 
 

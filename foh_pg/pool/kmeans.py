@@ -78,7 +78,7 @@ def _means(
     centers: Values,
     metric: Metric,
 ) -> Values:
-    """The means of the rows of every center. One that has no row starts again at a row far from its own."""
+    """The means of the rows of every center. A center without rows moves to a row far from its center."""
     total = len(centers)
     sizes = np.bincount(nearest, minlength=total)
     # A sparse matrix of ones sums the rows of each center in one pass over them.
@@ -99,7 +99,7 @@ def _means(
 def _far(
     rng: np.random.Generator, rows: Values, near: Values, count: int, metric: Metric
 ) -> npt.NDArray[np.int64]:
-    """Draw rows by their squared distance from their center; any rows where all of them sit on theirs."""
+    """Draw rows, the likelier the farther they are from their center; any rows if too few are away."""
     if metric == "cosine":
         weights = np.maximum(1 - near.astype(np.float64), 0)
     else:

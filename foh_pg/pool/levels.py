@@ -54,9 +54,10 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
 
 
 def default_probes(centers: int) -> int:
-    """How many lists a search reads where nobody says.
+    """How many lists a search reads unless told otherwise.
 
-    More of more centers, among which neighbors spread; and where lists are short, about two hundred rows.
+    The more centers there are, the more lists neighbors are spread over. Where the table is small, lists are
+    short, and about two hundred rows are read.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def group_centers(
 ) -> tuple[Values, Positions]:
     """Find areas for centers that are there already; return the areas and the area of each center.
 
-    Where an index has grown by splits its areas have become long. Rows stay in their lists.
+    For an index that has grown by splits, so that its areas have become long. Rows stay in their lists.
     """
     check_metric(metric)
     given = check_rows(centers, "centers")

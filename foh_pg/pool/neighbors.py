@@ -49,7 +49,7 @@ def pool_distance(
     bits: int,
     metric: Metric = "cosine",
 ) -> Values:
-    """Distance of each row to the center in the same place: both sides have equally many.
+    """Distance of each row to the center at the same position: there are as many rows as centers.
 
     The whole part is the Hamming distance; the rest, below one half, orders equal codes by embedding.
 
@@ -145,7 +145,7 @@ def _tie(distance: Values, metric: Metric) -> Values:
 def _smallest(block: Values, count: int) -> Positions:
     """Columns of the smallest values of each row, ascending, ties in column order."""
     if count < block.shape[1]:
-        # Whatever equals the last value that fits may be among the first by its column.
+        # Among values equal to the last one that fits, the columns decide.
         limit = np.partition(block, count - 1, axis=1)[:, count - 1 : count]
         block = np.where(block <= limit, block, np.inf)
     return np.asarray(np.argsort(block, axis=1, kind="stable")[:, :count], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which lists a new version of the hash functions really changes, seen on a few of their members."""
+"""Which lists a new version of the hash functions really changes, judged by a few of their members."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def find_affected(
     lists : array (samples,)
         The list of each sampled member.
     old_codes : array (samples, bytes)
-        Codes as stored, from whenever the list was last encoded: staleness adds up until it counts.
+        Codes as stored when the list was last encoded, so that staleness adds up over versions.
     new_codes : array (samples, bytes)
         Codes of the same members by the new hash functions.
     total : int

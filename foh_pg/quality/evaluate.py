@@ -1,4 +1,4 @@
-"""How good an index is: rows that never trained ask, and their labels say what should have come."""
+"""How good an index is: rows that never trained are queries, and their labels say which answers are right."""
 
 from __future__ import annotations
 

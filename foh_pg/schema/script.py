@@ -78,7 +78,7 @@ def code() -> list[str]:
 
 
 def code_digest() -> str:
-    """What tells these statements from those of another version; foh.code keeps it."""
+    """A digest that tells these statements from those of another version; foh.code keeps it."""
     return hashlib.sha256("\0".join(_code()).encode()).hexdigest()
 
 

@@ -77,7 +77,7 @@ def foh_search(
     )
     return function.table_valued(
         sa.column(key.name, key.type),
-        # As foh.create_index names them: ours make way for the key.
+        # As foh.create_index names them: another name where the key has ours.
         sa.column("hamming" if key.name == "distance" else "distance", INTEGER),
         sa.column("foh_score" if key.name == "score" else "score", DOUBLE),
     )

@@ -34,7 +34,7 @@ SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
                WHERE n.nspname = 'foh' AND p.proname = :search) AS has_index
 """)
 PIN = "SET LOCAL search_path = pg_catalog, pg_temp"
-# Two processes may need the table at the same time; a table that is there is no error, its index would be.
+# Two processes may make the table at the same time, which is no error; making its index twice would be.
 LOCK = sa.text(
     "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.stores ' || :name, 0))"
 )

@@ -55,7 +55,7 @@ class Centers(SideBySide):
     tried : array (u,)
         The length at which splitting the list was tried in vain.
     sample_keys, sample_codes, sampled : arrays (u, SAMPLE), (u, SAMPLE, bytes), (u,)
-        Some members with their codes as stored; the first `sampled[i]` of them are meant.
+        Some members with their codes as stored; only the first `sampled[i]` of them are filled.
     """
 
     areas: Vectors
@@ -203,7 +203,7 @@ def fill_samples(
 
 @dataclass(frozen=True)
 class CenterChange:
-    """Ids of centers that go; positions of those to write, of those whose figures change, and of samples."""
+    """Ids of centers to delete; positions of those to write, and of those whose figures or samples change."""
 
     gone: IntArray
     written: IntArray
@@ -238,7 +238,7 @@ def write_centers(
 ) -> None:
     """Bring the tables of centers from `before` to `after`, touching only what differs.
 
-    `learned` says that the model is new: where its code stands for geometry bits, those of centers are too.
+    `learned` says that the model is new: where its codes stand in for geometry bits, all centers change.
     """
     change = compare_centers(before, after)
     if learned and index.geometry == 0:

@@ -53,7 +53,7 @@ class Keys:
         return listed
 
     def pack(self, name: str, keys: KeyArray) -> dict[str, KeyArray]:
-        """Keys as arrays that are saved without pickle; texts end to end, as one may be long, most short."""
+        """Keys as arrays that are saved without pickle; texts end to end, since their lengths differ."""
         if self.dtype is not object:
             return {name: keys}
         texts = [str(key).encode() for key in keys.tolist()]

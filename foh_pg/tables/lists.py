@@ -188,11 +188,11 @@ def change_lists(
     Parameters
     ----------
     loaded : Entries
-        Of every list that a key leaves all parts, of every list that others join at least the last part.
+        All parts of every list that a key leaves, at least the last part of every list that others join.
     leaving : array of bool
         Which of the loaded entries go.
     joining : Entries
-        What joins which center; their parts mean nothing.
+        Entries that join, each with its center; their parts are ignored.
     rewritten : array
         Ids of centers whose loaded entries have new marks: all of their parts are written.
     """

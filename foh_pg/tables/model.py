@@ -79,12 +79,12 @@ class Model:
 
     @classmethod
     def of_learner(cls, learner: Learner, label_weight: float, scale: float) -> Model:
-        """What a learner has come to."""
+        """The model that a learner has learned."""
         names = learner.label_names_
         projection = np.zeros((len(names), learner.bits), dtype=np.float32)
         learned = getattr(learner, "anchor_projection_", None)
         if learned is not None:
-            # Names that came without training have no column yet.
+            # Labels that no stage has learned from have no column yet.
             projection[: learned.shape[1]] = learned.T[: len(names)]
         return cls(
             weights=np.ascontiguousarray(learner.projection_.T, dtype=np.float32),
@@ -168,7 +168,7 @@ class Model:
     # -- saved form ----------------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything but the label weight and whether there are labels, which the index says."""
+        """Everything but the label weight and whether there are labels, which the index knows."""
         geometry = {} if self.geometry is None else self.geometry.to_arrays()
         return {
             **{f"geometry/{name}": array for name, array in geometry.items()},

@@ -19,7 +19,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 # Far below what a dump can carry in one field, and small enough to be in memory twice.
 CHUNK_BYTES = 16 << 20
 
-# The version of arrays of which only the present ones are kept.
+# The version under which arrays are saved that do not belong to one version of the index.
 PRESENT = 0
 
 DELETE = "DELETE FROM foh.model_state WHERE index = {id} AND version = %(version)s AND name = %(name)s"

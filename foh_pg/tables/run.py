@@ -32,7 +32,7 @@ UPDATE foh.run SET to_version = %(to_version)s, rows = %(rows)s, lists = %(lists
 WHERE id = %(run)s
 """
 # Runs of an index that are remembered: so many that have finished, as many that were killed, and as many
-# evaluations: a watcher makes a thousand runs in hours, and quality is looked at over months.
+# evaluations. A watcher makes a thousand runs in hours, but quality is looked at over months.
 REMEMBERED = 1000
 FORGET = """
 DELETE FROM foh.run WHERE index = {id} AND id = ANY (ARRAY(
@@ -160,7 +160,7 @@ def recorded(session: Session, run: Run) -> Iterator[Run]:
         yield run
     except BaseException as error:
         if isinstance(error, Stopped):
-            # No error: what was not done is still in the stream.
+            # This is no error: what was not done is still in the stream.
             run.note(str(error) or "asked to end early")
         else:
             run.error = " ".join(str(error).split()) or type(error).__name__

@@ -20,7 +20,7 @@ from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
 from foh_pg.schema.present import refuse_foreign
 
-# A pool that sends reads to replicas is asked, in pgpool's words, to leave all that an updater says to the
+# Asks a pool that sends reads to replicas, in pgpool's words, to send all statements of an updater to the
 # primary.
 TO_PRIMARY: LiteralString = "/*NO LOAD BALANCE*/ "
 
@@ -156,7 +156,7 @@ class Session:
 
     @contextmanager
     def _pinned(self) -> Iterator[None]:
-        """A statement outside of our transactions has one of its own: the session's path may be any."""
+        """Pin the search_path for a statement outside of our transactions, in a transaction of its own."""
         if self.connection.info.transaction_status != TransactionStatus.IDLE:
             yield
             return
@@ -190,7 +190,7 @@ class Session:
         self.locked, self._key = None, 0
 
     def check(self) -> None:
-        """Refuse to go on where the server's side of this connection is not the one that began."""
+        """Refuse to go on where another server process answers than the one that this session began with."""
         pid, held = (*self.one(PID), None) if self.locked is None else self.one(HOLDS, {"index": self.locked})
         if pid != self.pid:
             raise SessionError(

@@ -54,7 +54,7 @@ def join_rows(index: IndexRow, parts: list[Rows]) -> Rows:
 
 
 def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
-    """The rows of these keys that are there, in the order of numpy."""
+    """The rows of these keys that are there, ordered by key as numpy sorts."""
     parts = []
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
@@ -99,7 +99,7 @@ def count_rows(session: Session) -> int:
 def _read(
     session: Session, index: IndexRow, text: LiteralString, parameters: dict[str, Any]
 ) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
-    """Rows, and which of them have a vector; it is zero where they do not."""
+    """Rows, and which of them have a usable vector; the others have zeros."""
     columns = [index.keys.column, Nullable(Vector(index.dimensions))]
     names: LiteralString = "key, x"
     if index.labels is not None:

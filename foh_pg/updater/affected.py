@@ -1,4 +1,4 @@
-"""Which lists new hash functions make stale, seen on the few members that are remembered of each."""
+"""Which lists new hash functions make stale, judged by the few members that are remembered of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_affected(
     Parameters
     ----------
     changed : array
-        Keys in the stream: what the lists have of them is void anyway.
+        Keys in the stream: what the lists hold of them is void anyway.
     budget : int, optional
         At most this many rows may be encoded again.
     """

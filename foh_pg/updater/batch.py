@@ -1,4 +1,4 @@
-"""A batch of the stream and the rows it speaks of, read in one snapshot."""
+"""A batch of the stream and the rows that it names, read in one snapshot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORDER BY e.seq
 
 @dataclass(frozen=True)
 class Batch:
-    """What one snapshot says.
+    """What was read in one snapshot.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Batch:
     items : Items
         The lists that the keys are in.
     truncated : bool
-        The table was emptied: `seqs` are all entries up to that, and the lists are void.
+        The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
     resync : bool
         The whole source must be read again.
     pending : Rows
@@ -90,7 +90,7 @@ def read_batch(
     learns : bool
         Whether there is anything to learn at all.
     after : int, optional
-        Only entries after that one, for learning alone: markers are not looked for.
+        Read only entries after this one, for learning alone: markers are not looked for.
     """
     with session.snapshot():
         index = read_index(session)
@@ -141,7 +141,7 @@ def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
 
 
 def _labelled(index: IndexRow, rows: Rows) -> KeyArray:
-    """Rows that count towards a stage: all where there is no label to learn from."""
+    """Keys of the rows that count towards a stage: those with labels, or all if the index has no labels."""
     return rows.keys if index.labels is None else rows.keys[rows.labels.lengths > 0]
 
 
@@ -175,7 +175,7 @@ def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: boo
     """What the next run must know once this batch is installed.
 
     `studied` says that the learner has learned from what was pending, `forgot` that it has let go of all keys
-    that were deleted or changed. Where nothing `learns` any more, nothing waits for it either.
+    that were deleted or changed. Where nothing is learned any more (`learns` is false), no row waits for it.
     """
     studied, forgot = studied or not learns, forgot or not learns
     index, rows = batch.index, batch.rows

@@ -102,7 +102,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
             fill(session, run, index, *left)
         else:
             _train_and_fill(session, run, index, kind)
-        # What was written meanwhile names centers that are gone.
+        # Entries written during the filling name centers that are gone.
         drain(session, run)
     return run
 
@@ -162,7 +162,7 @@ def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
 def _stages(index: IndexRow, learner: Learner, rows: Rows, run: Run) -> None:
     order = np.arange(len(rows))
     if float(index.options["forget"]) == 1 and learner.supervised:
-        # Keys are often in an order that labels follow; where the past is forgotten, that order is time.
+        # Labels often follow the order of the keys. Where the past is forgotten, that order must stay.
         np.random.default_rng(int(index.options["seed"])).shuffle(order)
     stages = np.array_split(order, max(1, len(rows) // int(index.options["learn_rows"])))
     for number, stage in enumerate(stages):
@@ -193,7 +193,7 @@ def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Ar
 
 
 def _with_own_geometry(index: IndexRow, model: Model, seen: Look) -> Model:
-    """The geometry that the model had; made anew where it had none, as before this package knew of any."""
+    """The model with the geometry that it had; with a new one where it had none or another number of bits."""
     if index.geometry == 0:
         return replace(model, geometry=None)
     if model.geometry is not None and model.geometry.bits == index.geometry:

@@ -53,7 +53,7 @@ class Encoded:
 def encode_again(
     session: Session, run: Run, index: IndexRow, model: Model, centers: Centers, opened: IntArray
 ) -> Encoded:
-    """Make the marks of all members of lists, given by the ids of their centers, anew."""
+    """Compute new marks for all members of some lists, given by the ids of their centers."""
     none = np.zeros(0, dtype=np.int64)
     codes = np.zeros((0, index.code_column.packed), dtype=np.uint8)
     made = [Encoded([], none, index.keys.empty(), codes, none)]
@@ -96,7 +96,7 @@ def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> E
 
 
 def _without(members: Members, lists: IntArray) -> tuple[Members, npt.NDArray[np.bool_]]:
-    """Members of the other lists, and which of all entries these are."""
+    """The members without those of `lists`, and which entries stay."""
     stays = ~np.isin(members.centers, lists)
     kept = np.repeat(stays, members.keys.lengths)
     return Members(members.centers[stays], members.parts[stays], members.keys.choose(stays)), kept
@@ -105,7 +105,7 @@ def _without(members: Members, lists: IntArray) -> tuple[Members, npt.NDArray[np
 def with_new_marks(
     session: Session, index: IndexRow, model: Model, entries: Entries, lists: IntArray, changed: KeyArray
 ) -> tuple[Entries, KeyArray]:
-    """Replace the marks of entries in some lists; also the keys there that the source does not have.
+    """Replace the marks of entries in some lists; return also the keys there that the source does not have.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ PAGE_BYTES = 64 << 20
 PAGE_ROWS = 50_000
 LEAST_PAGE_ROWS = 1000
 
-# Entries written in one piece. A list grows by a part with each, so pieces are large.
+# Entries written in one piece. Every piece adds a part to each list that it touches, so pieces are large.
 PIECE_ROWS = 500_000
 
 RESERVE = """

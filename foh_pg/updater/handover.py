@@ -24,11 +24,11 @@ class Handover:
     Attributes
     ----------
     rows_seen : int
-        Rows of the stream so far: what the sample of centers is a sample of.
+        Rows taken in so far: they decide when the first model is due.
     waiting : int
         Rows that were placed but not yet learned from.
     pending : array
-        Their keys; the last ones, where they are very many.
+        Their keys; only the last ones where there are very many.
     held_out : array
         Keys of recent rows that never train.
     forgotten : array

@@ -30,7 +30,7 @@ FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
-# Searches step over deleted and replaced rows until these are vacuumed. No table here grows with the source.
+# Searches step over deleted and replaced rows until these are vacuumed. These tables are small beside lists.
 VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "projection"))
 # Lists grow with the source, so they are vacuumed only where much of them was replaced since the last vacuum.
 # A small table could grow tenfold before autovacuum comes.
@@ -192,7 +192,7 @@ def _write_model(session: Session, new: Installation) -> None:
         write_hash_functions(session, model)
         save_arrays(session, "served", new.version, model.to_arrays())
     if new.learner is not None:
-        # Where a model is not served, learning goes on beside the one that is.
+        # Saved even where its model is not served: learning goes on beside the model that is.
         save_arrays(session, "learner", new.learned, new.learner)
     save_arrays(session, "progress", PRESENT, new.handover)
     session.execute(FORGET_MERGES, {"version": new.version})
@@ -216,7 +216,7 @@ def write_hash_functions(session: Session, model: Model) -> None:
 
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
-    """Replace the one row, unless it says the same: only a new filling changes it."""
+    """Replace the one row where it differs: only a new filling changes it."""
     made = [geometry.threshold[None], geometry.signs[None]]
     columns = [Vector(len(geometry.threshold)), Vector(geometry.dimensions)]
     present = [*session.copy_out(GEOMETRY, columns)]

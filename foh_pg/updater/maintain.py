@@ -1,4 +1,4 @@
-"""Lists that have grown long are split: nothing else moves a row that did not change itself."""
+"""Lists that have grown long are split. Between two fillings nothing else moves an unchanged row."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from foh_pg.tables.lists import read_members
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_by_key
 
-# A list this many times as long as it should be is split, unless it is short all the same.
+# A list this many times as long as it should be is split, unless it has no more than SHORT_LIST members.
 LONG_LIST = 3.0
 SHORT_LIST = 64
 
-# A piece of it may have this share of the length at which lists are split.
+# A piece of a split list may have this share of the length at which lists are split.
 PIECE = 0.75
 
 # Members of lists that are split in one batch, the longest first (one list at least), and members that show
@@ -102,7 +102,7 @@ def list_limit(index: IndexRow, centers: Centers) -> float:
 
 
 def _room(index: IndexRow, centers: Centers) -> int:
-    """How many centers may come: any number, unless the user has fixed it."""
+    """How many centers may be added: any number, unless the user has fixed it."""
     fixed = index.options["centers"]
     return len(centers) + 1 if fixed is None else max(0, int(fixed) - len(centers))
 

@@ -155,7 +155,7 @@ def _affected(work: Merging) -> Affected:
 
 
 def _split(work: Merging, centers: Centers) -> Splits:
-    """The centers from now on, and what moves to new ones. The first rows choose among themselves."""
+    """The centers from now on, and what moves to new ones. Without centers, the batch gives the first."""
     if len(centers):
         return split(work.session, work.index, centers, work.batch.keys, work.version)
     none = np.zeros(0, dtype=np.int64)
@@ -183,7 +183,7 @@ def _load(work: Merging, joined: IntArray, renewed: IntArray) -> Loaded:
     entries = join_entries(index, parts)
     entries, missing = with_new_marks(session, index, work.model, entries, renewed, work.batch.keys)
     if not work.single:
-        # The other lists of such a key are not at hand: its deletion is in the stream, and finds them all.
+        # The other lists of such a key are not loaded. Its deletion is in the stream and will find them all.
         missing = missing[:0]
     return Loaded(entries, renewed, missing)
 

@@ -28,7 +28,7 @@ from foh_pg.updater.weighing import base_rows, with_ranking
 SAMPLE_ROWS = 40_000
 SAMPLE_BYTES = 256 << 20
 
-# Rows that a center is found among; large tables ask for a larger sample.
+# Rows of the sample for each center: large tables need a larger sample.
 ROWS_PER_CENTER = 5
 
 SEQS = "SELECT t.seq FROM {stream} t"

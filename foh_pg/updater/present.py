@@ -46,7 +46,7 @@ def load_present(session: Session, index: IndexRow) -> Present:
     weight, signed = float(index.options["label_weight"]), index.labels is not None
     arrays = load_arrays(session, "served", learned)
     where = Placed(placed, first_center)
-    # The table is what triggers use; a state saved before there were geometry bits knows nothing of them.
+    # From the table that triggers use: a state saved before there were geometry bits does not have them.
     geometry = _read_geometry(session, index)
     if arrays is not None:
         model = replace(Model.from_arrays(arrays, weight, signed), geometry=geometry)

@@ -24,7 +24,7 @@ def pull(session: Session, run: Run, *, keys_only: bool = False) -> None:
     Parameters
     ----------
     keys_only : bool
-        Before all rows are read anyway: leave out their bits.
+        Leave the bits out, because all rows are read afterwards anyway.
     """
     if session.names["distributed"] != "True":
         return

@@ -77,7 +77,7 @@ def scan(
         distances = exact_distances(index, queries, rows.vectors)
         bits = hamming(codes, plain.encode(rows.vectors)).astype(np.float64)
         exact.offer(distances, rows.keys, distances, keep)
-        # Less than one bit apart: it orders rows at one distance and nothing else.
+        # Less than one bit is added, which orders rows at the same distance and no others.
         coded.offer((bits + 0.5 * drawn.random(len(rows))) / index.bits, rows.keys, distances, keep)
     return exact, coded, seen
 
@@ -87,7 +87,7 @@ def exact_distances(index: IndexRow, queries: Vectors, rows: Vectors) -> Values:
     left, right = queries.astype(np.float64), rows.astype(np.float64)
     squares = np.einsum("nd,nd->n", left, left)[:, None], np.einsum("nd,nd->n", right, right)[None]
     if index.distance == "cosine":
-        # A row at the origin stays one of zeros, and is orthogonal to all.
+        # A row of zeros stays as it is, and is orthogonal to all.
         left /= np.sqrt(np.where(squares[0] > 0, squares[0], 1))
         right /= np.sqrt(np.where(squares[1] > 0, squares[1], 1)).T
     # One matrix of all pairs, changed in place: it is the largest thing here.

@@ -25,7 +25,7 @@ LEAST_HELD_OUT = 40
 # Options that a learner may be given while it learns.
 ALTERABLE = ("label_weight", "memory", "forget", "similarity", "max_labels")
 
-# A longer label does not fit into the index on foh.label, and would stop every run. It is a text, not a name.
+# A longer label does not fit into the B-tree on foh.label, and would make every run fail.
 LONGEST_LABEL = 500
 
 
@@ -44,7 +44,7 @@ def restored(index: IndexRow, arrays: Arrays) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
-    # One that was saved before its first row has neither.
+    # A learner that was saved before its first row has neither.
     for kept in (getattr(learner, "reservoir_", None), getattr(learner, "warm_rows_", None)):
         if kept is not None and kept.keys.dtype.kind == "U":
             # Earlier versions of this package kept texts as they are.
@@ -74,7 +74,7 @@ def learn(index: IndexRow, learner: Learner, rows: Rows) -> None:
 
 
 def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
-    """What a learner knows rows by: their keys, or digests of texts, of which one may be very long."""
+    """What a learner knows rows by: their keys, or digests of keys that are texts, which may be long."""
     if index.keys.dtype is not object:
         return keys
     digests = [hashlib.sha256(str(key).encode()).digest()[:16] for key in keys.tolist()]
@@ -82,7 +82,7 @@ def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
 
 
 def served(index: IndexRow, learner: Learner, scale: float, present: Model | None = None) -> Model:
-    """What the learner has come to, for this index; geometry and ranking of the model served so far stay."""
+    """The model that was learned, for this index; geometry and ranking of the present model stay."""
     made = Model.of_learner(learner, float(index.options["label_weight"]), scale)
     made = replace(made, signed=index.labels is not None)
     if present is not None:
@@ -105,7 +105,7 @@ def scale_of(index: IndexRow, rows: Rows, mean: npt.NDArray[Any]) -> float:
 
 @dataclass(frozen=True)
 class Examination:
-    """Held-out rows with labels: a quarter of them asks, the others are the base."""
+    """Held-out rows with labels: a quarter of them are queries, the others are the base."""
 
     rows: Rows
     sets: LabelSets

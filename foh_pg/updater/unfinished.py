@@ -1,4 +1,4 @@
-"""What a filling is made by and how far it is, saved so that one that was interrupted can go on.
+"""The plan of a filling and how far it has come, saved so that an interrupted filling can go on.
 
 Both stand in foh.model_state: the plan, written once, and the position, written with every piece.
 """
@@ -28,7 +28,7 @@ class Plan:
     Attributes
     ----------
     kind : str
-        What it is for; another purpose does not go on with it.
+        What it is for; a run of another kind does not go on with it.
     version : int
         The version of the index that it replaces.
     options : str
@@ -38,7 +38,7 @@ class Plan:
     centers : Centers
         With ids of their own, from `first` on.
     consumed : array
-        Entries of the stream that every row is read later than.
+        Entries of the stream that were there before the first row was read.
     rows : int
         About how many rows there are, for the progress bar.
     handover, metrics
@@ -95,7 +95,7 @@ def save_plan(session: Session, plan: Plan) -> None:
     }
     arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
     arrays.update({f"progress/{name}": array for name, array in plan.handover.items()})
-    # Lists are empty and samples too: what is left of the centers is where they lie.
+    # Lists and samples are still empty, so only the places of the centers are saved.
     for name in ("areas", "ids", "area", "rows"):
         arrays[f"centers/{name}"] = getattr(plan.centers, name)
     save_arrays(session, "plan", PRESENT, arrays)
@@ -114,7 +114,7 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
     if (found, version, options) != (kind, index.version, options_text(index)):
         return None
     if int(index.options["neighbors"]):
-        return None  # the nearest rows found so far were not written down
+        return None  # the nearest rows found so far were not saved
 
     def below(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
@@ -124,7 +124,7 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
     if len(places["ids"]):
         first = int(places["ids"][0])
         centers = make_centers(index, first, places["areas"], places["area"], places["rows"], version + 1)
-        # As they were when rows were placed by them: brought to length one again, some would be rounded anew.
+        # Exactly as rows were placed by them: scaled to length one again, some would be rounded differently.
         centers = centers.with_(areas=places["areas"], rows=places["rows"])
     plan = Plan(
         kind=found,

@@ -32,11 +32,11 @@ from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 BATCH_SIZE = 2000
 
-# Deleted and changed keys that wait for the next stage at most; more of them make the learner forget at once.
+# At most this many deleted and changed keys wait for the next stage; with more, the learner forgets at once.
 FORGOTTEN = 10_000
 
 RESYNC = "SELECT EXISTS (SELECT FROM {stream} t WHERE t.op = 'r' AND NOT t.fresh)"
-# A run takes on the entries that it finds when it begins: rows that keep coming would keep it busy for ever.
+# A run takes only entries that it finds when it begins: rows that keep coming would keep it busy for ever.
 LAST = "SELECT pg_catalog.pg_is_in_recovery(), max(t.seq) FROM {stream} t"
 WAITING = """
 SELECT pg_catalog.pg_is_in_recovery(), EXISTS (SELECT FROM {stream} t WHERE t.seq <= %(last)s::bigint)
@@ -124,7 +124,7 @@ def _update(
         if work is None:
             (run.metrics["lag_seconds"],) = session.one(LAG)
             work = Work.load(session, run)
-        # Who is nearest to a center can only be told among all rows.
+        # Which rows are nearest to a center can only be told from all rows.
         full = full or int(index.options["neighbors"]) > 0
         if not full:
             work.step(batch_size)
@@ -138,7 +138,7 @@ def _update(
 
 @dataclass
 class Work:
-    """What an updater holds between batches: as the database has it at `index.version`."""
+    """What an updater keeps between batches: the same as the database holds at `index.version`."""
 
     session: Session
     run: Run
@@ -171,7 +171,7 @@ class Work:
 
     @property
     def learns(self) -> bool:
-        """Whether anything can be learned: without labels only the mean, and that once."""
+        """Whether anything can be learned: without labels only the mean, and only once."""
         return self.index.labels is not None or self.first
 
     # -- one batch -----------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ class Work:
             session.execute("DELETE FROM {item}")
 
         handover = Handover(0, 0, none, none, none)
-        # Rows written since name the centers that go here.
+        # Entries written since the TRUNCATE name centers that are deleted here.
         placed = Placed(self.index.version + 1, self.index.next_center)
         self._install(batch, no_centers(self.index), stage, handover, write, placed)
 

@@ -1,9 +1,9 @@
 """The weights of a ranking, chosen on rows that never train.
 
-A small index of rows at hand answers held-out rows, without their labels, under every weighting of a grid, as
-the search in SQL would. The defaults stay unless another weighting is clearly better; labels that do not
-clearly help take no part; and where the answers are worse by label than those of the exact distance, a search
-reads more.
+Held-out rows, without their labels, are queries to a small index in memory. It answers as the search in SQL
+would, under every weighting of a grid. The defaults stay unless another weighting is clearly better; labels
+that do not clearly help take no part; and where the answers are worse by label than those of the exact
+distance, a search reads more.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.scan import exact_distances
 from foh_pg.updater.training import held_out
 
-# Rows that ask, at the most; with fewer than the least there is nothing to choose by.
+# At most this many rows are queries; with fewer than LEAST_QUERIES nothing is chosen.
 QUERIES = 300
 LEAST_QUERIES = 40
-# Rows that answer: more of a large table, where the nearest rows know more of the labels.
+# Rows of the small index: more for a large table, where the nearest rows tell more about the labels.
 BASE_ROWS = 20_000
 BASE_SHARE = 1 / 8
 MOST_BASE_ROWS = 100_000
@@ -38,7 +38,7 @@ MOST_BASE_ROWS = 100_000
 BASE_CHUNK = 10_000
 
 K = 10
-# As in sql/index/search/near.sql.
+# As in sql/internal/objects/_names.sql, the voters as in sql/index/search/fragment_second_look.sql.
 SHORTLIST = 16
 SHORTLIST_NEAREST = 32
 LOOKED = 48
@@ -46,13 +46,13 @@ VOTERS = 7
 
 GRID = tuple(product((0.0, 0.4, 0.8, 1.2, 1.6, 2.4), (0.0, 0.2, 0.4, 0.8, 1.2)))
 GEOMETRY_ALONE = Ranking(0.0, 0.0)
-# What a search may read more of, in order of its price: times the default probes, and the shortlist.
+# How much more a search may read, the cheapest first: times the default probes, and the shortlist.
 BUDGETS = ((1, SHORTLIST_NEAREST), (1, 50), (2, 50), (4, 100))
 
-# How far below the exact distance, by label, an index may rank.
+# How far precision by label may be below that of the exact distance.
 ALLOWED = 0.01
 
-# What recall counts beside precision: answers should be near in both senses.
+# What recall counts beside precision: answers should be near by label and by distance.
 RECALL_SHARE = 0.2
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +121,7 @@ def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: in
 
 
 def shortlist_of(ranking: Ranking) -> int:
-    """How many rows a search reads; where labels do not count there is no second look, and it reads more."""
+    """How many rows a search ranks with the exact distance: more where labels do not count."""
     return ranking.shortlist or (SHORTLIST_NEAREST if ranking.by_geometry_alone else SHORTLIST)
 
 
@@ -131,7 +131,7 @@ def outdated(ranking: Ranking, rows: int) -> bool:
 
 
 def base_rows(rows: int) -> int:
-    """How many rows answer, in a table of so many."""
+    """How many rows the small index has, for a table of `rows` rows."""
     return int(np.clip(rows * BASE_SHARE, BASE_ROWS, MOST_BASE_ROWS))
 
 
@@ -151,7 +151,7 @@ class Answers:
 
     @property
     def worth(self) -> Floats:
-        """By which answers are compared."""
+        """What answers are compared by: precision, and a little recall."""
         return self.precision + RECALL_SHARE * self.recall
 
 
@@ -168,7 +168,7 @@ def _best(trial: Trial, default: Answers) -> tuple[Ranking, Answers]:
 def _enough(trial: Trial, ranking: Ranking, answers: Answers) -> tuple[Ranking, Answers, int | None]:
     """Read more where the exact distance alone is better by label; give labels up where that helps.
 
-    Returns the ranking, its answers, and how many times the default probes it reads: None where it need not.
+    Returns the ranking, its answers, and how many times the default probes it reads; None: it reads no more.
     """
     wanted = float(trial.exact.mean()) - ALLOWED
     if float(answers.precision.mean()) >= wanted:
@@ -238,7 +238,7 @@ class Trial:
         return cls(index, model, rows.take(others), rows.take(asking))
 
     def looked(self, probes: int, count: int) -> Looked:
-        """What the first ranking of every query comes to: the `count` rows nearest by geometry bits."""
+        """The result of the first ranking of every query: the `count` rows nearest by geometry bits."""
         if (probes, count) not in self._looked:
             rows = np.full((len(self.vectors), count), -1, dtype=np.int64)
             for query in range(len(self.vectors)):
@@ -272,7 +272,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Looked:
-    """What is known of the rows that the second look is on: arrays (queries, rows).
+    """What is known of the rows that take part in the second look: arrays (queries, rows).
 
     Voices are the share of the voters that have the labels of a row. Missing rows are infinitely far.
     """

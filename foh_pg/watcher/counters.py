@@ -98,7 +98,7 @@ class Counters:
         self.add("foh_rows_encoded_total", run.rows_encoded, index=run.index)
         refused = bool(run.metrics.get("refused"))
         self.add("foh_models_refused_total", float(refused), index=run.index)
-        # Of a refused model the figure is that of the model that goes on serving.
+        # Where a model was refused, the figure is that of the model that goes on serving.
         seen = run.metrics.get("map_present" if refused else "map")
         if seen is not None:
             self.set("foh_held_out_map", float(seen), index=run.index)

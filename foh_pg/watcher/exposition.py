@@ -37,7 +37,7 @@ class Answer:
 # The pages, by path; None for a path that has none.
 Pages = Callable[[str], Answer | None]
 
-# Nobody but the one who asked gets to see, keep or reinterpret an answer.
+# No cache keeps an answer, no other site reads it, and no browser takes it for another type.
 EVERY = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

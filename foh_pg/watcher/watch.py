@@ -148,7 +148,7 @@ class Watcher:
             self.ended.set()
 
     def health(self) -> tuple[bool, dict[str, Any]]:
-        """Whether a watcher that does not answer so should be started again, and why."""
+        """Whether the watcher is well, and why not: one that is not well should be restarted."""
         silence = time.monotonic() - self._polled
         well = self._working or silence < max(SILENCE, 3 * self.settings.interval)
         said: dict[str, Any] = {
@@ -269,7 +269,7 @@ class Watcher:
         return run.more
 
     def _heed(self, phase: str, done: int, total: int) -> None:
-        """Called at every step of a run. A switch is short and all but done: it is not given up."""
+        """Called at every step of a run. A switch is short and nearly done, so it is not interrupted."""
         if self.stopping.is_set() and phase != "switch":
             raise Stopped("asked to stop; what was not done is still in the stream")
 

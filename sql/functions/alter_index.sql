@@ -1,5 +1,5 @@
--- Changes options of an index. probes, shortlist, dial and weights take effect at once, the others with the next update, which
--- encodes everything again where homes, neighbors or label_weight have changed.
+-- Changes options of an index; foh._options says when each takes effect. The next update encodes everything again where homes,
+-- neighbors or label_weight have changed.
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Removes an index: its triggers, tables and functions. Waits 10 seconds at most for who uses them.
+-- Removes an index: its triggers, tables and functions. Waits at most 10 seconds for transactions that use them.
 CREATE OR REPLACE FUNCTION foh.drop_index(name text, if_exists boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
 -- Lets roles search, write, update or own an index, or takes the right back. name null means: all present indexes that the caller
--- can see. May be called by the owner of the table, by a member of foh's owner, or by a superuser; the right to own by a role
--- that can lend the other role to foh's owner. Returns a row per role and index: what the role may do now, what that exposes,
+-- can see. May be called by the owner of the table, by a member of foh's owner, or by a superuser. The right to own is given by a
+-- role that can make foh's owner a member of the new owner. Returns a row per role and index: what the role may do now, what that exposes,
 -- and what the role lacks outside of foh.
 CREATE OR REPLACE FUNCTION foh.grant(name text DEFAULT NULL, reader name DEFAULT NULL, writer name DEFAULT NULL,
                                      updater name DEFAULT NULL, owner name DEFAULT NULL, revoke boolean DEFAULT false)

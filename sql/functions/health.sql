@@ -1,6 +1,6 @@
 -- Whether indexes are kept up to date: a row for each that the caller may see, and in `problems` what is wrong and what to do.
 -- An index is healthy if it is built, its table is as it was, no entry has waited longer than max_lag in its stream, and the
--- last run did not fail. What pg_cron and monitoring ask; foh-pg health prints the same.
+-- last run did not fail. For pg_cron and monitoring; foh-pg health prints the same.
 CREATE OR REPLACE FUNCTION foh.health(max_lag interval DEFAULT '10 minutes')
 RETURNS TABLE (name text, healthy boolean, problems text[], status text, version bigint, stream bigint, deferred bigint, stale float8,
                lag_seconds float8, last_run timestamptz, error text)
@@ -21,7 +21,7 @@ BEGIN
     SELECT s.name, p.problems = '{}', p.problems, s.status, s.version, s.stream, s.deferred, s.stale, s.lag_seconds, r.finished_at, r.error
     FROM foh.index_stat s
     JOIN foh.index i ON i.name = s.name
-    -- The last word of an updater on the index: of the runs that ended, the newest.
+    -- The newest run of an updater that has ended. An evaluation is no such run.
     LEFT JOIN LATERAL (
         SELECT x.finished_at, x.error FROM foh.run x
         WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL

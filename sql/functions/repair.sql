@@ -1,5 +1,5 @@
 -- Finds what the triggers did not see (logical replication, session_replication_role, ATTACH and DETACH PARTITION, a
--- data-only restore) and queues it: rows missing in the index, rows gone from the source, rows with another code.
+-- data-only restore) and queues it: rows missing in the index, rows gone from the source, rows whose bits or labels differ.
 CREATE OR REPLACE FUNCTION foh.repair(name text) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

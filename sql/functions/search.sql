@@ -5,7 +5,7 @@ RETURNS TABLE (key text, distance int, score float8)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 AS $function$
 BEGIN
-    -- By name alone: pgvector may have moved to another schema since this was written.
+    -- Looked up by name, without argument types: pgvector may have moved to another schema since this function was made.
     IF index IS NULL OR NOT EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                                     WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND p.proname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_search')::pg_catalog.name) THEN
         RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',

@@ -1,5 +1,5 @@
--- Labels came to the index or left it: marks are of another length, so lists and stream begin anew. Until an update has read
--- the source again, searches do.
+-- Labels were added to the index or removed from it, which changes the length of the marks: lists and stream are emptied.
+-- Searches read the source until an update has read it again.
 DELETE FROM {list};
 DELETE FROM {item};
 DELETE FROM {sample};

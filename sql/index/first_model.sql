@@ -1,5 +1,5 @@
--- Before any row: random hyperplanes through the origin, the same for the same seed, and geometry bits around the origin.
--- Tables that were made again find the hash functions and the model in place.
+-- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.
+-- Where the tables of an index are made again, its hash functions and its model are kept.
 INSERT INTO {projection} (bit, weights, bias, mask)
 SELECT b.bit, {vector}.l2_normalize(w.weights), 0, set_bit({zeros}, b.bit, 1)
 FROM generate_series(0, {bits} - 1) AS b (bit),

@@ -53,7 +53,7 @@ CREATE TABLE {list} (
 -- Bits do not compress; reading them must not try.
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
--- What only the updater asks of a center: the length at which splitting its list was tried in vain, and a few members
+-- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members
 -- with their codes as stored, by which the updater sees how stale the list is without reading it.
 CREATE TABLE {sample} (
     center int PRIMARY KEY,
@@ -70,7 +70,7 @@ CREATE TABLE {item} (
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
--- (version 0, center 0), are read by every search. Nobody looks for d and l by center: theirs is the greatest number.
+-- (version 0, center 0), are read by every search. Nobody looks up d and l by center: theirs is the greatest int.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
@@ -80,13 +80,13 @@ CREATE TABLE {stream} (
     geometry   bit({geometry_bits}),
     marks      bit({mark_bits}),
     written_at timestamptz NOT NULL DEFAULT now(),
-    -- Replaces nothing: the first that the index hears of this key, so that no list and no earlier entry has it; or l.
+    -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX {stream_center_idx} ON {stream} (center);
--- Whether a key has a newer entry than the one in hand.
+-- Tells whether a key has a newer entry.
 CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
--- Whether there is an entry that replaces another; the last TRUNCATE, and whether a resync is due.
+-- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX {stream_known_idx} ON {stream} (op, seq) WHERE NOT fresh;

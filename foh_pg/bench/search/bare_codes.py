@@ -66,8 +66,8 @@ def codes_scan(source: str, title: str, bits: int) -> Contender:
 def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
     """Every row encoded again with the present hash functions, then every code compared.
 
-    So a method without a pool answers the first query after its hash functions have changed. Nothing is
-    stored, so there is nothing to build, and an arriving row costs what it costs without an index.
+    This is how a method without a pool answers the first query after its hash functions have changed. Nothing
+    is stored, so there is nothing to build, and an arriving row costs what it costs without an index.
     """
 
     def build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Rows) -> None:

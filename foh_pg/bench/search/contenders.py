@@ -31,7 +31,7 @@ class Form:
     curve : str
         Forms of a contender with the same name here differ in one setting, and are joined in a figure.
     parameters : callable
-        What the client makes of the query vector, for who computes something outside of the server.
+        What the client makes of the query vector, for contenders that compute outside of the server.
     """
 
     name: str

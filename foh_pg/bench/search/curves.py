@@ -73,7 +73,7 @@ def curves(
 def frontier(records: Sequence[Record]) -> Any:
     """Precision by label over recall of the exact nearest: who is further up and to the right is better.
 
-    A point is as large as its query is dear.
+    The larger a point, the dearer its query.
     """
     figure, (axis,) = new_figure(1, 9.6, 5.4)
     others = iter(_OTHERS)

@@ -39,7 +39,7 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
     d = rows.dimensions
     none, half = sql.SQL(""), sql.SQL("::halfvec({})").format(sql.Literal(d))
     ef = (40, 100) if quick else (20, 40, 100, 200)
-    # The last ones are for who asks for nearly all of the exact nearest.
+    # The last budgets are for users who want nearly all of the exact nearest.
     budgets = (
         ((16, 50), (64, 200)) if quick else ((3, 16), (16, 50), (32, 100), (64, 200), (128, 400), (256, 800))
     )

@@ -22,8 +22,8 @@ BLOCK = 10
 # All queries are asked once before any is measured: then the server has made its plans, and has in memory
 # what they lead to. Where a query takes seconds, neither shows.
 WARM_UP_CAPPED = 1
-# Queries that a form answers at the beginning of its turn and that do not count: the others have filled the
-# caches of the CPU with what is theirs. A server that answers one kind of search does not see that.
+# Queries at the beginning of a turn that do not count: the other forms have filled the caches of the CPU with
+# data of theirs, which does not happen on a server that answers one kind of search.
 SETTLE = 3
 
 Record = dict[str, Any]
@@ -102,7 +102,7 @@ def interleave(
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """Of those that are numbers."""
+    """The mean of the values that are numbers."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else None
 

@@ -28,7 +28,6 @@ MOST_LABELS = 1000
 
 PROJECTED = "items_scores"
 FILTERED = "items_classified"
-# A row of its scores costs a write what the projection costs the client, and nothing of the server.
 NEAREST = sql.SQL("SELECT id FROM items_scores ORDER BY scores <=> %b LIMIT {}")
 SOME = sql.SQL("SELECT id FROM items_classified WHERE labels @> ARRAY[%b::text] LIMIT {}")
 NEAREST_OF_LABEL = sql.SQL(

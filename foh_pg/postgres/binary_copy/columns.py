@@ -242,7 +242,7 @@ class Text(Column):
 
 
 class Nullable(Column):
-    """Any other column, where NULLs may occur: a pair (values, present), values meaning nothing elsewhere."""
+    """A column with NULLs: a pair (values, present). Where `present` is false, the value has no meaning."""
 
     def __init__(self, column: Column) -> None:
         self.name = column.name

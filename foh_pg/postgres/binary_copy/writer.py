@@ -12,7 +12,7 @@ from foh_pg.postgres.binary_copy.buffer import NDArray, as_bytes, scatter, scatt
 from foh_pg.postgres.binary_copy.columns import Column, Fixed
 from foh_pg.postgres.binary_copy.reader import SIGNATURE, TRAILER, row_dtype, row_width
 
-# What is made and sent at a time; enough to forget the cost of a call.
+# Rows that are made and sent at a time: so many that the cost of a call does not matter.
 CHUNK_ROWS = 8192
 
 

@@ -47,7 +47,7 @@ class Indexed:
         return cls(index, model, weighed.ranking, weighed.note)
 
     def trial(self, split: Split, hidden: float = 0.0) -> Trial:
-        """The queries of the split put to its base, of which a share has no labels but for the judge."""
+        """The queries of the split put to its base; of a share of it only the judge knows the labels."""
         base, queries = rows_of(split, split.base), rows_of(split, split.queries)
         made = Trial(self.index, self.model, base, queries)
         if hidden == 0:

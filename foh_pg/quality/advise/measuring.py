@@ -26,8 +26,8 @@ SOME_LABELLED = "as learned, some without labels"
 # The greatest factor of the dial, as in sql/internal/options/_dial_factor.sql.
 FULL_DIAL = 50
 
-# Shows how much exact cosine gains from more rows: a table is more than its sample.
 NEAREST_OF_LABEL = "classify, nearest of the label"
+# Shows how much exact cosine gains from more rows: a table is more than its sample.
 QUARTER = "exact cosine, 1/4 of the rows"
 
 Progress = Callable[[str, int, int], None]

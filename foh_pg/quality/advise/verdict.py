@@ -63,7 +63,7 @@ class Gain:
 
     @property
     def clear(self) -> bool:
-        """Whether other queries would hardly turn it round."""
+        """Whether other queries would hardly reverse it."""
         return abs(self.mean) > STANDARD_ERRORS * self.error
 
     @property
@@ -73,7 +73,7 @@ class Gain:
 
     @property
     def loss(self) -> bool:
-        """Whether it is clear, and worse by more than one would overlook."""
+        """Whether it is a clear loss, and too large to be overlooked."""
         return self.clear and self.mean <= -AS_GOOD
 
 
@@ -146,7 +146,7 @@ def _too_little(gain: Gain) -> str:
 
 
 def _as_good(figure: Figure, best: Figure, k: int) -> bool:
-    """Whether one would not miss what the best has more."""
+    """Whether the best is not noticeably better."""
     gain = Gain.of(best, figure, k)
     return gain.mean <= AS_GOOD or not (gain.clear or gain.mean >= WORTHWHILE)
 

@@ -47,7 +47,7 @@ class Content:
 
     @property
     def updates(self) -> list[PastRun]:
-        """Runs that worked on the index and came to something."""
+        """Runs that did something to the index; evaluations are left out."""
         return [run for run in self.runs if run.kind != "evaluate" and run.phases]
 
 

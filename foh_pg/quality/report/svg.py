@@ -1,4 +1,4 @@
-"""Small charts as SVG text: lines, stacked bars, bars that lie. Nothing is loaded from anywhere."""
+"""Small charts as SVG text: lines, stacked bars, horizontal bars. Nothing is loaded from anywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 
 WIDTH, HEIGHT = 760, 240
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 30, 40
-# Told apart also by those who see few colors (Okabe and Ito).
+# Colors that people with color blindness can tell apart (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#6c757d", "#000000")
 
 
@@ -181,7 +181,7 @@ def bars(
 
 
 def lying(rows: Sequence[tuple[str, float]], *, label: str) -> str:
-    """Bars that lie, with their names on the left and their values on the right."""
+    """Horizontal bars, with their names on the left and their values on the right."""
     step, names = 20, 190
     height = step * len(rows) + 6
     greatest = max((value for _, value in rows), default=1) or 1

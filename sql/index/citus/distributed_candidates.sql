@@ -1,10 +1,10 @@
--- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights; and those that wait, without
--- a distance. Distance and score are null for all where the lists cannot answer.
+-- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights; and the rows that wait in the
+-- inbox, without a distance. Distance and score are null for all where the lists cannot answer.
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
 SET search_path = pg_catalog, pg_temp
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 #variable_conflict use_column

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN

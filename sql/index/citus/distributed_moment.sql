@@ -1,5 +1,5 @@
--- What a search compares before and after it has asked the nodes. Where it is the same, no pull has taken anything out of the inbox and no
--- shard has moved in between. Numbers of placements only grow, so that their sum grows with every move. whole: all shards are known.
+-- What a search compares before and after it has asked the nodes. If nothing here has changed, no pull has taken anything out of the inbox
+-- and no shard has moved in between. Numbers of placements only grow, so their sum grows with every move. whole: all shards are known.
 CREATE OR REPLACE FUNCTION {moment}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

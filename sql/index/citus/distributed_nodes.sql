@@ -1,4 +1,4 @@
--- The nodes that have shards of the table: a key that leads there, and the shards.
+-- The nodes that have shards of the table: a key that leads to the node, and its shards.
 CREATE OR REPLACE FUNCTION {nodes}() RETURNS TABLE (token {key_type}, shards bigint[], inboxes bigint[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 4
 SET search_path = pg_catalog, pg_temp

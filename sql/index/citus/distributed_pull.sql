@@ -1,12 +1,12 @@
 -- Moves what waits in the inbox into the stream, in two steps, each a transaction of the caller's: the first writes entries with their bits
 -- to the stream, the second, given what the first returned, deletes them from the inbox. Between the two a key is in both, which is
--- harmless; never in neither. The rows are read after the entries, so that each is at least as new as its entry. keys_only: without
--- bits, before all rows are read anyway.
+-- harmless; it is never in neither. The rows are read after the entries, so that each is at least as new as its entry. keys_only: leave
+-- the bits out, for a caller that reads all rows afterwards anyway.
 CREATE OR REPLACE FUNCTION {pull}(most int, keys_only boolean DEFAULT false, caller text DEFAULT foh._identity()) RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE

@@ -1,9 +1,9 @@
--- The second step of a pull: these entries are in the stream, and committed.
+-- The second step of a pull: deletes entries that are committed in the stream from the inbox.
 CREATE OR REPLACE FUNCTION {pulled}(entries uuid[], caller text DEFAULT foh._identity()) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN

@@ -1,5 +1,5 @@
 -- Writes down which shards the table has, which shard of the inbox lies beside each, and a key that leads to it. Does nothing where that
--- is written down already: shards change where one is split, not where one moves.
+-- is written down already: the shards change when one is split, not when one moves.
 CREATE OR REPLACE FUNCTION {record_shards}() RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

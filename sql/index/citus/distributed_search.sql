@@ -1,6 +1,6 @@
 -- The search of a distributed table: the same look-up as in any other search, on the coordinator, then one call for each node that has
 -- shards (see node_read), which reads the rows found and those that wait there. VOLATILE, so that each step sees what is committed when
--- it begins: the moment before and after says whether anything came in between, and the search begins again where it did.
+-- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}
@@ -20,7 +20,7 @@ DECLARE
     dial pg_catalog.float8 := {dial_factor};
     -- What the next look-up is asked for.
     reach int := probes;
-    -- How many times the rows of an answer are looked at: where a filter is given, some of them will not pass it.
+    -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     again boolean := false;
     more bigint;
@@ -38,7 +38,8 @@ BEGIN
     {refuse_arguments}
     path := pg_catalog.current_setting('search_path');
     IF filter IS NOT NULL THEN
-        -- A filter that is complete between brackets here, and between parentheses on the nodes, is one expression: it can end neither.
+        -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit
+        -- the other, so only a single expression passes.
         EXECUTE $sql$SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE false$sql$ USING params;
@@ -63,7 +64,7 @@ BEGIN
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
             END IF;
-            -- Arrays of what was found, and of what waits, read from text.
+            -- Every three texts are arrays: keys, their scores, and whether each key waits.
             FOR part IN 0 .. pg_catalog.cardinality(answer) OPERATOR(pg_catalog./) 3 OPERATOR(pg_catalog.-) 1 LOOP
                 keys := answer[3 OPERATOR(pg_catalog.*) part OPERATOR(pg_catalog.+) 1];
                 scores := answer[3 OPERATOR(pg_catalog.*) part OPERATOR(pg_catalog.+) 2];
@@ -88,10 +89,10 @@ BEGIN
                     LEFT JOIN (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) n
                         ON n.key OPERATOR(pg_catalog.=) f.key
                     CROSS JOIN (SELECT pg_catalog.avg(l) AS lean FROM pg_catalog.unnest(near.leans) l) m
-                    -- Bits of rows that wait, where there are only bits to compare with.
+                    -- A query given as bits is compared with the bits of the rows that wait.
                     LEFT JOIN {hamming}(CASE WHEN query IS NULL THEN ARRAY(SELECT w.key FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_wait) AS waits) w WHERE w.waits) END,
                                         pg_catalog.substring(code, 1, {geometry_bits})) h ON h.key OPERATOR(pg_catalog.=) f.key
-                    -- What waits is newer than what the lists have of it.
+                    -- A row that waits is newer than what the lists hold of it.
                     ORDER BY f.key, f.waits DESC) e
               ORDER BY 3 LIMIT k) t;
         IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN

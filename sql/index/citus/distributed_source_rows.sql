@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION {source_rows}(keys {key_type}[] DEFAULT NULL) RETURNS
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN

@@ -1,7 +1,7 @@
 -- The keys of all rows that the caller can see and that the filter lets pass.
 CREATE OR REPLACE FUNCTION {visible}(filter text, params jsonb) RETURNS {key_type}[]
 LANGUAGE plpgsql VOLATILE
--- Citus plans a statement with parameters for their values.
+-- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE

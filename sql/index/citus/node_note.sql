@@ -14,7 +14,7 @@ DECLARE
     deadline timestamptz := clock_timestamp() + interval '10 seconds';
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
-        -- Once, on the node that was asked; a shard that was moved has this trigger too.
+        -- Noted once, by the trigger of the table; a shard that was moved has this trigger too.
         IF EXISTS (SELECT FROM pg_dist_partition p WHERE p.logicalrelid = TG_RELID) THEN
             INSERT INTO {inbox} (key, op) VALUES ({key_zero}, 't');
         END IF;
@@ -25,7 +25,7 @@ BEGIN
         FROM pg_dist_shard s JOIN pg_dist_shard i ON i.logicalrelid = {inbox_text}::regclass AND i.shardminvalue = s.shardminvalue
         WHERE s.shardid = substring(TG_TABLE_NAME FROM '[0-9]+$')::bigint;
         EXIT WHEN FOUND;
-        -- A shard that was just split: this node hears of it a moment later.
+        -- The shard was just split, and this node hears of it a moment later.
         IF clock_timestamp() > deadline THEN
             RAISE EXCEPTION 'foh: this node knows of no shard of % beside %', {inbox_text}, TG_TABLE_NAME
                 USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'SELECT foh.refresh(' || quote_literal({name}) || ') on the coordinator.';

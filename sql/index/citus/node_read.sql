@@ -1,8 +1,8 @@
 -- The step of a search that a node does for all shards it has: reads the rows of the keys found, and the nearest of those that wait in
 -- the inbox, with the rights of the caller, so that policies and the filter hold. shards, inboxes: the numbers of the shards that the
 -- coordinator knows to be here. path: the search_path of the caller, in which the filter was written.
--- Returns arrays of keys, scores, and whether each key waits, each as text, once or twice; null where a shard is not here any more; and
--- a single word where the lists cannot answer.
+-- Returns arrays of keys, of scores, and of whether each key waits, as three texts, or as six: those found, then those that wait. Null
+-- where a shard is not here any more; a single word where the lists cannot answer.
 CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], query {vector}.vector, scale float8, k int, filter text,
                                   params jsonb, path text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE
@@ -11,12 +11,12 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $body$
 DECLARE
-    -- Mostly there is no filter: then the statement that reads what was found is planned once in a session. A setting of the same name
-    -- says that it was.
+    -- Where there is no filter, the statement that reads what was found is planned once in a session. A setting of the same name
+    -- says that it was planned.
     plan constant text := 'foh_' || left(encode(sha256(convert_to({plan_text} || array_to_string(shards, ' '), 'UTF8')), 'hex'), 32);
     plain constant boolean := filter IS NULL AND query IS NOT NULL;
     condition constant text := coalesce('AND (' || filter || E'\n)', '');
-    -- What a row is ranked by; nothing where the search is by bits.
+    -- What a row is ranked by; null in a search by bits.
     score constant text := CASE WHEN query IS NULL THEN 'NULL::pg_catalog.float8' ELSE $sql${filtered_score}$sql$ END;
     waits {key_type}[];
     waiting int := 0;
@@ -31,7 +31,7 @@ BEGIN
         IF bytes IS NULL OR to_regclass({source_prefix} || shards[number] || '"') IS NULL THEN
             RETURN NULL;
         ELSIF bytes > 0 THEN
-            -- An empty file says that nothing waits. This one may hold only what was deleted.
+            -- In an empty file nothing waits. A file that is not empty may hold nothing but deleted entries.
             waits := {waiting}(inboxes[number]);
             IF waits IS NULL THEN
                 RETURN ARRAY['resync'];
@@ -68,7 +68,7 @@ BEGIN
         RETURN answer || further;
     END IF;
     PERFORM set_config('search_path', path, true);
-    -- Of the keys that were found all are wanted, of those that wait the nearest.
+    -- Returns all of the keys that were found, and the nearest of those that wait.
     EXECUTE 'SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.score)::pg_catalog.text, pg_catalog.array_agg(r.waits)::pg_catalog.text]
              FROM (SELECT s.key, ' || score || ' AS score, s.waits FROM (SELECT $2 AS params) v CROSS JOIN LATERAL (
                        ' || parts || late || ' OFFSET 0) s WHERE s.x IS NOT NULL

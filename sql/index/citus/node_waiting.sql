@@ -1,5 +1,5 @@
--- The keys that wait in one shard of the inbox, for who may search: nobody else may read the inbox. Null where there is a marker
--- among them that makes the whole table be read again.
+-- The keys that wait in one shard of the inbox, for roles that may search but may not read the inbox. Null where one of the
+-- entries is a marker that the whole table must be read again.
 CREATE OR REPLACE FUNCTION {waiting}(shard bigint) RETURNS {key_type}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,7 +1,7 @@
--- What a search finds, with the rights of the table's owner, for an updater that measures the index. step says what to return:
--- answer, the rows of the answer; or what a search has on the way to it, null where the lists cannot answer: lists, all rows of
--- the probed lists; bits, the nearest rows by geometry bits, among which the labels then choose; shortlist, the rows whose
--- exact distance is computed.
+-- What a search finds, with the rights of the table's owner, for an updater that measures the index. step says what to return.
+-- answer: the rows of the answer. The other steps return what a search has on the way to it, or null where the lists cannot
+-- answer. lists: all rows of the probed lists. bits: the nearest rows by geometry bits, among which the labels then choose.
+-- shortlist: the rows whose exact distance is computed.
 CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer', caller text DEFAULT foh._identity()) RETURNS {key_type}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- Compares source, stream and lists in one snapshot. One row of output per violation. Every row is read and its geometry bits
--- are made again, and the learned codes of some thousand rows. part, parts: only the keys of one part of several.
+-- are computed again, the learned codes only of some thousand rows. part, parts: only the keys of one part of several.
 CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, caller text DEFAULT foh._identity())
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -45,7 +45,7 @@ WITH marker AS (
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), flips AS (
-    -- With a budget, and until the first update after max_stale was lowered, lists are as stale as the updater says of them.
+    -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
     FROM current c CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v
@@ -104,8 +104,8 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together are
--- never at three times of it. One bit in a thousand is allowed for rounding.
+-- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
+-- exceed three times the bound. Two bits in a thousand are allowed for rounding.
 SELECT 2, 'codes are staler than max_stale', NULL, NULL, format('%s %% of the bits', round(100 * sum(f.bits)::numeric / sum(f.n * {bits}), 2))
 FROM flips f HAVING sum(f.bits) > sum((3 * f.bound + 0.002) * f.n * {bits}) + 2 * {bits}
 UNION ALL

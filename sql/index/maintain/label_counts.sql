@@ -1,4 +1,4 @@
--- The most frequent labels in a sample of the pages of the source, of about that many percent.
+-- The most frequent labels in a sample of about that many percent of the pages of the source.
 CREATE OR REPLACE FUNCTION {label_counts}(percent float8, top int, caller text DEFAULT foh._identity()) RETURNS TABLE (name text, rows bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

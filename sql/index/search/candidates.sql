@@ -1,4 +1,4 @@
--- The rows in the lists of the nearest centers, to be ordered as one likes, read with the caller's rights.
+-- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights.
 -- The score is that of the bits alone; distance and score are null where the lists cannot answer.
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}

@@ -19,9 +19,9 @@ BEGIN
     bits := {encode}(query);
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
-        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends. A
-        -- later search of the same transaction holds all its locks already then, and PostgreSQL would not tell it of an
-        -- ALTER. Only a function of the table's owner may read the source.
+        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
+        -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
+        -- find all other locks taken. Only a function of the table's owner may read the source.
         PERFORM FROM {hamming}(ARRAY[]::{key_type}[], substring(bits FROM 1 FOR {geometry_bits}));
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;

@@ -1,11 +1,12 @@
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED ({found}),
-              -- The nearest seven rows vote: how many of them have each bit of the signature, as a binary number of three digits.
-              -- Their signatures are added digit by digit, three at a time: the sum is a # b # c, what is carried the majority
-              -- of the three. A voter without labels has no voice.
+              -- The nearest seven rows vote. For each bit of the signature, ones, twos and fours are the binary digits of the
+              -- number of rows that have it. Signatures are added three at a time: the sum is a # b # c, the carry is the
+              -- majority of the three. voices: how many of the seven rows have labels.
               votes AS (
                   SELECT v.voices, v.ones, v.twos, v.fours,
-                         -- The mean share of voices over all labels of all voters: the sum of squares over the sum.
+                         -- What a row without labels gets: the mean share of votes over all labels of all voters, which is the
+                         -- sum of squares over the sum.
                          (bit_count(v.ones) + 4 * bit_count(v.twos) + 16 * bit_count(v.fours)
                           + 4 * bit_count(v.ones & v.twos) + 8 * bit_count(v.ones & v.fours) + 16 * bit_count(v.twos & v.fours))
                          / (v.voices * greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1)) AS unknown
@@ -22,7 +23,8 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
               SELECT e.key, e.distance, e.lean
               FROM (SELECT f.key, f.distance,
                            weight_code * ((f.marks & {code_mask}) OPERATOR({vector}.<~>) query_marks) / {bits}
-                           -- The voices for the labels of the row, of which there are all at the most.
+                           -- The share of the voters that have the labels of the row. A voter with several of them counts for
+                           -- each, so the share is capped at 1.
                            - weight_votes * CASE WHEN bit_count(f.marks & {signature_mask}) = 0 THEN v.unknown
                                                  ELSE least(1, (bit_count(f.marks & v.ones) + 2 * bit_count(f.marks & v.twos)
                                                                 + 4 * bit_count(f.marks & v.fours)) / v.voices) END AS lean

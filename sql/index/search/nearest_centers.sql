@@ -1,5 +1,5 @@
 -- The centers nearest to a query, the nearest first, found through the nearest areas.
--- ctid: all areas, without their index; sequential scans are off for the sake of other tables.
+-- The condition on ctid makes PostgreSQL read all areas without their index; sequential scans are off because of other tables.
 -- A plain SQL function that returns a table, so that it is inlined.
 CREATE OR REPLACE FUNCTION {nearest_centers}(unit {query_type}, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE

@@ -2,8 +2,8 @@
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
 -- params ->> 'name'. Bits may be given in place of the query (see search_code). labels, from 0 to 1, says how much the labels
 -- count: 0 asks for the nearest vectors and nothing else, 1 for the rows likeliest to share a label.
--- There is no SET search_path: the filter must see the functions that its author sees. So every operator and function
--- that is ours is named with its schema.
+-- There is no SET search_path: the filter must see the functions that its author sees. So our own code
+-- names every operator and function with its schema.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}
@@ -20,7 +20,7 @@ AS $body$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := {dial_factor};
-    -- How many times the rows of an answer are looked at: where a filter is given, some of them will not pass it.
+    -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
     keys {key_type}[];
@@ -33,7 +33,8 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF filter IS NOT NULL THEN
-        -- A filter that is complete between brackets here, and between parentheses below, is one expression: it can end neither.
+        -- The filter must fit between brackets here and between parentheses below. Text that closes one of them does not fit the
+        -- other, so only a single expression passes.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
@@ -53,7 +54,7 @@ BEGIN
                       ORDER BY 3 LIMIT $7) t$sql$
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
-            -- Mostly the caller can see all of the rows: one check for all of them.
+            -- Usually the caller can see all rows that were found: one check covers them all.
             RETURN QUERY SELECT e.key, e.distance, {bit_score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL

@@ -1,5 +1,5 @@
--- The search for a query that the client encoded, ranked by bits alone. version, where given, is the one that the bits were
--- made for: another one is an error.
+-- The search for a query that the client encoded, ranked by bits alone. version, where given, is the version that the
+-- bits were made for; the search fails where the index has another one.
 CREATE OR REPLACE FUNCTION {search_code}(code bit, k int DEFAULT 10, probes int DEFAULT NULL, version bigint DEFAULT NULL,
                                          filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}

@@ -1,6 +1,6 @@
 -- Whether the lists of the index can answer a search; fallback is a code that says why not (see foh._fallback). A plain
 -- SQL function that returns a table, so that it is inlined.
--- unplaced: keys that lists and centers do not lead to, which a search must read from the source.
+-- unplaced: keys that neither a list nor a center leads to. A search must read their rows from the source.
 CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
@@ -21,7 +21,7 @@ AS $body$
                        LIMIT b.most + 1) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
-          -- A page holds about 150 items. The size is up to date at any time, and costs no look at statistics.
+          -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.
           CROSS JOIN (SELECT greatest({most_unplaced}, 2 * pg_relation_size({item_text}::regclass) / 8192) AS most OFFSET 0) b
           WHERE i.id = {id} OFFSET 0) s
 $body$;

@@ -1,6 +1,6 @@
 -- The trigger of the source: finds the keys whose key, embedding or labels changed, and records them.
 -- Bits, home and version of all rows come from one INSERT ... SELECT, so from one snapshot. The SET clauses pin its
--- plan, which may have been cached for one row and a table of one page: a lookup by key for each row, and no compiler.
+-- plan, which may have been cached for one row and a table of one page: each row is looked up by key, and JIT is off.
 -- Rows are taken as they were written. Where a trigger of the application has written to the table within another write
 -- (setting foh.nested), a later write of the transaction may have the older image: then rows are read from the source.
 CREATE OR REPLACE FUNCTION {capture}() RETURNS trigger

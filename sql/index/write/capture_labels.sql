@@ -1,5 +1,5 @@
 -- The trigger of the table that holds the labels: notes the keys of the source whose labels changed. It reads no row of the
--- source: an embedding that another transaction is writing is not to be seen here, and an entry made of the old one would hide
+-- source: an embedding that another transaction is writing cannot be seen here, and an entry made of the old one would hide
 -- the new one. Searches pass over these entries; the next update encodes the rows with their labels.
 CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER

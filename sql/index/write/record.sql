@@ -6,8 +6,8 @@ LANGUAGE sql STABLE
 AS $body$
     SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = {id}),
            coalesce(p.center, 2147483647), p.geometry, p.marks,
-           -- In the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became of the
-           -- key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked.
+           -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
+           -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
            -- OFFSET 0: a lookup for each key, never all keys at once.
            CASE WHEN $4 AND p.center IS NOT NULL AND current_setting('transaction_isolation') LIKE 'read %'
                 THEN NOT EXISTS (SELECT FROM {item} i WHERE i.key = $1{our_collate} OFFSET 0)

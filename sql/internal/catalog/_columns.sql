@@ -1,6 +1,6 @@
 -- Where each column that the index reads stands now: by attribute number, or by name in a restored database, where
 -- the numbers may have moved. usable: still there, of the recorded type and under the recorded name.
--- No SET search_path: all who call this have one. With its own it would not be inlined, and searches would wait for it.
+-- No SET search_path: all callers set one. A function with a setting of its own is not inlined, which would slow searches down.
 CREATE OR REPLACE FUNCTION foh._columns(i foh.index)
 RETURNS TABLE (role text, recorded name, present name, attnum int2, type oid, typmod int, usable boolean)
 LANGUAGE sql STABLE

@@ -1,4 +1,4 @@
--- A table and all partitions below it, level by level. Unlike pg_partition_tree it locks none: who waits for a lock must hold no other.
+-- A table and all partitions below it, level by level. Unlike pg_partition_tree it takes no lock: see foh._lock_tables.
 CREATE OR REPLACE FUNCTION foh._partitions(relation oid) RETURNS TABLE (oid oid, level int)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- What an index on a distributed table has on every node: the inbox, the triggers of the shards, and the functions that a search calls there.
--- Belongs to the owner of the table, as whom it is made; Citus makes the same on all nodes. Can be repeated.
+-- All of it is made as the owner of the table and belongs to that role; Citus makes the same on all nodes. Can be repeated.
 CREATE OR REPLACE FUNCTION foh._attach_distributed(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

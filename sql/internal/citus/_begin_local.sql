@@ -1,6 +1,6 @@
--- Two settings of Citus for work on an index, and what they were, for foh._end_local; null where there is no Citus. What is done to
--- schema foh stays on this node: Citus would repeat it on the workers as foh's owner, who cannot log in. And the catalog shows
--- shards, which Citus hides: of a reference table the index follows the copy of this node. An error undoes both.
+-- Changes two settings of Citus for work on an index, and returns what they were, for foh._end_local; null where there is no Citus.
+-- One keeps changes of schema foh on this node: Citus would repeat them on the workers as foh's owner, who cannot log in. The other
+-- shows shards in the catalog: the index of a reference table follows the copy on this node. An error undoes both.
 CREATE OR REPLACE FUNCTION foh._begin_local() RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

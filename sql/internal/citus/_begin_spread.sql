@@ -1,4 +1,5 @@
--- Settings, and the role, for what Citus is to make on all nodes: as the owner of the table, shard after shard. Returns what they were.
+-- Sets the role and the settings under which Citus makes objects on all nodes: as the owner of the table, shard after shard. Returns
+-- what they were.
 CREATE OR REPLACE FUNCTION foh._begin_spread(i foh.index) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- What a table is to Citus: distributed, single_shard, reference or managed (local to the coordinator, and in the metadata of Citus);
--- null for an ordinary table, and where there is no Citus. The catalog of Citus is named in dynamic SQL alone: mostly it is not there.
+-- null for an ordinary table, and where there is no Citus. Only dynamic SQL names the catalog of Citus, which most databases lack.
 CREATE OR REPLACE FUNCTION foh._citus_kind(relation oid) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -21,11 +21,11 @@ BEGIN
                                    'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inbox_keys'),
         'source_rows_or_table', format('foh.%I()', i.name || '_source_rows'),
         'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_source_rows'),
-        -- What stands before the number of a shard, up to which the name is quoted.
+        -- The name of a shard up to its number, with the quote still open.
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
         'source_text', quote_literal(i.source_name),
-        -- What a plan that a session of a node keeps was made for.
+        -- What the plan that a session on a node keeps depends on.
         'plan_text', quote_literal(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema(), '')),
         'key_text', quote_literal(i.key),
         'key_type_text', quote_literal(i.key_type::text),
@@ -33,7 +33,7 @@ BEGIN
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
         'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
-        -- Any key, and one after the other of many.
+        -- key_zero: some key. key_numbered: another key for every number.
         'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
                                           WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,
         'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'

@@ -1,5 +1,5 @@
 -- Why a table of Citus cannot have an index; null where it can, and for an ordinary table. An index on a reference table, or on one that is
--- local in the metadata of Citus, follows a shard (see foh._citus_source); here such a table is one that has become so.
+-- local in the metadata of Citus, follows a shard (see foh._citus_source), so the table itself is met here only where it became one later.
 CREATE OR REPLACE FUNCTION foh._citus_refusal(relation oid) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Lets a role call, or takes back, what a search of a distributed table calls on the nodes and that is not open to all.
+-- Grants or revokes the one function that a search of a distributed table calls on the nodes and that PUBLIC may not call.
 CREATE OR REPLACE FUNCTION foh._grant_on_nodes(i foh.index, role name, revoke boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

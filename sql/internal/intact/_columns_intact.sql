@@ -1,7 +1,8 @@
 -- The condition, over row i of foh.index, that every column the index reads is where it was, has its type, and is readable.
 -- pg_attribute is read as of the transaction's snapshot, which may be hours old under REPEATABLE READ. There the system cache,
 -- which is up to date, is also asked for names, and whether the table was rewritten, as a change of type does.
--- A transaction that truncates a table which another has altered since its snapshot sees two rows of it in pg_class.
+-- A transaction that truncates a table which another has altered since its snapshot sees two rows of the table in pg_class:
+-- the condition is then false.
 -- pgvector's type is compared by its present name. After ALTER EXTENSION ... SET SCHEMA, or where the schema was closed to the
 -- role, the functions that the trigger calls would not be found, and the write would fail. Every call of a trigger pays for
 -- this condition, so it has few lookups. Where embeddings are arrays no column has pgvector's type, and the condition asks

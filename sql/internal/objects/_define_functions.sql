@@ -17,7 +17,7 @@ DECLARE
 BEGIN
     PERFORM foh._may_act_for(owner);
     PERFORM foh._take_back(i);
-    -- Pieces of functions that depend on the kind of the index; a piece may contain one before it.
+    -- Pieces of functions that depend on the kind of the index; a piece may contain an earlier one.
     FOR t IN
         SELECT p.placeholder, m.body
         FROM (VALUES (1, 'queue_keys', CASE WHEN i.row_triggers THEN 'queue_row' ELSE 'queue_statement' END),

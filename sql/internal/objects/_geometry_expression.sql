@@ -1,4 +1,5 @@
--- The geometry bits of a vector, as a format with the schema of pgvector and the vector; g is the row of the quantizer.
+-- A format string for the expression that computes geometry bits. Its arguments are the schema of pgvector and the vector; g is the
+-- row of the quantizer.
 CREATE OR REPLACE FUNCTION foh._geometry_expression(i foh.index) RETURNS text
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- The part of foh._lock_tables that locks a table of the index itself, for who may drop it.
+-- The part of foh._lock_tables that locks a table of the index itself, for a role that may drop the index.
 CREATE OR REPLACE FUNCTION foh._lock_own(index int, relation oid, at_once boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -9,7 +9,7 @@ DECLARE
 BEGIN
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'tables'), names);
     PERFORM foh._make_shard_table(names);
-    -- What a search returns. A type of its own: the key keeps its name, even one that is also a parameter's.
+    -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
     IF to_regtype(names ->> 'result') IS NULL THEN
         EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8)', names);
     END IF;

@@ -15,7 +15,7 @@ DECLARE
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
-    -- All of OPERATOR(...) bind alike, from left to right: hence the outer parentheses.
+    -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
     score text := '(' || CASE i.distance
         WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
         WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
@@ -61,7 +61,7 @@ BEGIN
     objects := objects || jsonb_build_object(
         'owner', quote_literal(foh._source_owner(i)),
         'shows_shards', foh._shows_shards(i.source),
-        -- A database in SQL_ASCII has bytes that are nothing in UTF8.
+        -- A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
@@ -119,7 +119,7 @@ BEGIN
         'mark_bits', mark_bits,
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- What a differing bit counts beside an exact distance.
+        -- What one differing bit adds to a score, on the scale of the exact distance.
         'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
         'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),
         'dial_factor', CASE WHEN i.labels IS NULL THEN '0' ELSE
@@ -134,18 +134,18 @@ BEGIN
         'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
         'most_unplaced', 100,
         'probes_default', 7,
-        -- Where labels do not count there is no second look, and as many more rows can be read at the same cost.
+        -- Where labels do not count there is no second look, and twice as many rows can be ranked at the same cost.
         'shortlist_default', 16,
         'shortlist_nearest', 32,
         'looked', 48,
         'explain_unit', format(unit, v, 'query'),
-        -- Where geometry is off, the learned code stands in for it, which only a whole encoding gives.
+        -- Where geometry is off, the learned code stands in for it, which only the function place computes.
         'checked_geometry', CASE WHEN off THEN format('(SELECT p.geometry FROM foh.%I(v.x, v.labels) p)', i.name || '_place') ELSE format(geometry, v, 'v.u') END,
         'checked_unit', format(unit, v, 's.x'),
         'checked_labels', CASE WHEN off THEN labels_of ELSE 'NULL::text[]' END,
-        -- Bits that rounding, or learned codes that are stale, may turn.
+        -- How many bits may differ, by rounding or because learned codes are stale.
         'checked_bound', CASE WHEN off THEN i.bits ELSE greatest(2, i.geometry / 256) END,
-        -- Our columns make way for a key of the same name.
+        -- Where the key has the name of a column of ours, that column gets another one.
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
         'score', format(score, v, 'query', 'near.scale'),

@@ -1,5 +1,4 @@
--- Makes way for the functions of an index after its key column was renamed: results are named after it, which CREATE OR
--- REPLACE does not change.
+-- Renames the columns of an index's results after its key column was renamed, since CREATE OR REPLACE cannot do that.
 CREATE OR REPLACE FUNCTION foh._rename_key(old foh.index, new foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -11,7 +10,7 @@ DECLARE
     c record;
 BEGIN
     EXECUTE format('DROP FUNCTION %s', candidates::regprocedure);
-    -- By way of names that nothing has: the new name of one may be the old name of another.
+    -- In two steps, through names that are not in use: the new name of one column may be the old name of another.
     FOR c IN SELECT t.name, t.position FROM unnest(ARRAY['key', 'distance_name', 'score_name']) WITH ORDINALITY AS t (name, position) LOOP
         EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %s TO %I', was ->> 'result', was ->> c.name, '$' || c.position);
     END LOOP;

@@ -37,7 +37,8 @@ BEGIN
     IF (new.labels IS NULL) <> (old.labels IS NULL) THEN
         EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'change_marks'), foh._names(new));
     END IF;
-    -- In a restored database numbers may have moved, and names have not. A table that was distributed since was not watched meanwhile.
+    -- In a restored database the numbers of columns may differ, so names are compared. A table that was distributed since the index was
+    -- created was not watched in between.
     IF foh._make_shard_table(foh._names(new)) OR (CASE WHEN old.source_oid = new.source_oid
              THEN (new.embedding_attnum, new.labels_attnum) IS DISTINCT FROM (old.embedding_attnum, old.labels_attnum)
              ELSE (new.embedding, new.labels) IS DISTINCT FROM (old.embedding, old.labels) END)

@@ -1,5 +1,5 @@
--- Drops the functions of an index that belong to a role which nobody here may act for, a former owner of the table; the owner of
--- the schema may do that. They are made again afterwards. Functions of triggers stay, since the triggers depend on them.
+-- Drops the functions of an index whose owner, a former owner of the table, the present role cannot act for; the owner of the schema
+-- may drop them. They are made again afterwards. foh.refresh removes the triggers first, which depend on two of them.
 CREATE OR REPLACE FUNCTION foh._take_back(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- The name of an index carries the names of its objects: with the longest suffix it must fit into 63 bytes.
+-- The names of an index's objects begin with its name: with the longest suffix it must fit into 63 bytes.
 CREATE OR REPLACE FUNCTION foh._check_name(name text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp

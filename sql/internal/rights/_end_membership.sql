@@ -1,5 +1,5 @@
--- Ends the membership of a role in another one, whoever has granted it. From PostgreSQL 16 on each grant has its grantor, and a plain
--- REVOKE takes back only those of one of them, with a warning where that is another.
+-- Ends the membership of a role in another one, whoever has granted it. From PostgreSQL 16 on each grant has a grantor, and a plain
+-- REVOKE takes back the grants of one grantor only; where another one granted the membership, it warns and does nothing.
 CREATE OR REPLACE FUNCTION foh._end_membership(role name, member name) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- After the functions of an index were made anew: who could search or update it can do so with the new ones too.
+-- After the functions of an index were made anew: roles that could search or update it can do so with the new ones too.
 CREATE OR REPLACE FUNCTION foh._grant_again(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- The same with the rights of foh's owner, for the owner of the table to call.
+-- Grants as foh._grant_role does, but with the rights of foh's owner, for the owner of the table to call.
 CREATE OR REPLACE FUNCTION foh._grant_as_owner(index int, role name, kind text, revoke boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -16,7 +16,7 @@ BEGIN
     FOREACH f IN ARRAY foh._index_functions(i, kind) LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
     END LOOP;
-    -- The step of a search that reads the lists runs as foh's owner, and encodes rows that have no bits yet through this function.
+    -- foh's owner calls some functions too: the step of a search that reads the lists encodes rows without bits through one of them.
     FOREACH f IN ARRAY foh._index_functions(i, 'ours') LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, foh._owner());
     END LOOP;

@@ -1,5 +1,5 @@
--- Whether the present role can act for foh's owner and for that role: a superuser can; and so can a role that installed foh and
--- has tables of its own. foh's owner cannot act for such a role, which is a member of foh's owner.
+-- Whether the present role can act both for foh's owner and for the given role. A superuser can. A role that installed foh can do so
+-- for its own tables; it is a member of foh's owner, so foh's owner cannot be made a member of it.
 CREATE OR REPLACE FUNCTION foh._has_both_rights(role name) RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Raises an error unless the present role can make functions of foh belong to that role.
+-- Raises an error unless the present role can make functions of foh belong to the given role.
 CREATE OR REPLACE FUNCTION foh._may_act_for(role name) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp

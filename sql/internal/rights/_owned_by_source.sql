@@ -1,5 +1,5 @@
--- The functions of an index that read its table: they belong to the owner of the table and run with its rights only. All
--- others read nothing but tables of foh, to which nobody else can attach code, and belong to foh's owner.
+-- The functions of an index that read its table with the rights of its owner, and so belong to that role. All others belong to
+-- foh's owner: they run with the rights of their caller, or read tables of foh alone, to which nobody else can attach code.
 CREATE OR REPLACE FUNCTION foh._owned_by_source() RETURNS text[]
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp

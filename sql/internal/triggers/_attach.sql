@@ -9,7 +9,7 @@ BEGIN
         PERFORM foh._attach_distributed(i);
         RETURN;
     END IF;
-    -- Where a trigger is to be made or enabled.
+    -- Tables are locked only where a trigger must be made or enabled.
     IF EXISTS (SELECT FROM unnest(ARRAY[i.source, i.labels_from]) AS t (relation) CROSS JOIN unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
                WHERE t.relation IS NOT NULL
                  AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relation AND g.tgname = format('foh_%s_%s', i.name, e.event)
