@@ -316,6 +316,14 @@ class TestChunks:
         rows.close()
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
+    @pytest.mark.parametrize("at", [1, 5000])
+    def test_an_error_of_the_server(self, connection: psycopg.Connection[Any], at: int) -> None:
+        """In the middle of the rows, and before the first: it is the server's own, and the connection goes on."""
+        query = sql.SQL("SELECT (1 / ({} - i))::int8 FROM generate_series(1, 9000) i").format(at)
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            list(copy_out(connection, query, [INT8], chunk_bytes=1000))
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
     def test_parameters(self, connection: psycopg.Connection[Any]) -> None:
         make(connection, "int4")
         connection.execute("INSERT INTO copied SELECT generate_series(1, 10)")
