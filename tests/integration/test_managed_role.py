@@ -164,6 +164,30 @@ def test_an_administrator_with_createrole(cloud: Database) -> None:
     assert {name for name in left if not name.startswith("right on table product")} == set()
 
 
+def test_a_migration_after_the_table_changed_hands(cloud: Database) -> None:
+    """Triggers call functions of the former owner, for whom nobody may act any more."""
+    admin = customer(cloud, "CREATEROLE")
+    for name in ("shop", "heir"):
+        admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+        admin.execute(f"GRANT CREATE ON SCHEMA public TO {name}")
+    shop = Role(cloud, "shop")
+    make_table(shop)
+    admin.run("migrate")
+    for name in ("shop", "heir"):
+        admin.run("grant", f"--owner={name}")
+    live(shop)
+    superuser = cloud.connect(None)
+    superuser.execute("ALTER TABLE product OWNER TO heir")
+    superuser.execute("REVOKE shop FROM customer CASCADE")
+    superuser.execute("UPDATE foh.code SET digest = 'of another version'")
+    admin.run("migrate")
+    heir = Role(cloud, "heir")
+    write(heir, 601, 620)
+    heir.run("update", "products")
+    assert json.loads(heir.run("check", "products", "--json")) == []
+    assert len(heir.found()) == 10
+
+
 def test_uninstall_leaves_nothing(cloud: Database) -> None:
     """`foh-pg migrate --to base` alone: with an index at work, rows in its stream, and roles that were granted it."""
     admin = customer(cloud, "CREATEROLE")
