@@ -228,7 +228,8 @@ class Storm:
                 self.tally.searches += 1
                 if len(found) != min(k, rows) or sorted(set(found)) != sorted(live):
                     self.tally.differences.append(
-                        f"a search for {k} of {rows} rows gave {len(found)}, {len(live)} of them live"
+                        f"a search for {k} of {rows} rows gave {len(found)}, {len(live)} of them live:"
+                        f" {found}, and asked again {live}"
                     )
 
     def audit(self, rng: Random) -> None:

@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 import psycopg
 from psycopg import sql
-from psycopg.abc import Buffer, PQGen
-from psycopg.generators import copy_from
-from psycopg.pq.abc import PGconn
 
 from foh_pg.postgres.binary_copy.buffer import NDArray, gather, gather_int4
 from foh_pg.postgres.binary_copy.columns import Column, Fixed, RowError
@@ -91,39 +88,36 @@ def _chunks(
     connection: psycopg.Connection[Any], statement: sql.Composed, parameters: Any, chunk_bytes: int
 ) -> Iterator[tuple[bytes, NDArray]]:
     """The bytes of whole rows, and where each begins. PostgreSQL sends each row as one message."""
-    with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
-        first = copy.read()
-        if bytes(first[: len(SIGNATURE)]) != SIGNATURE:
-            raise RowError("the server did not answer in the binary format of COPY")
-        first = first[HEADER + int.from_bytes(first[HEADER - 4 : HEADER], "big") :]
-        messages, ended = ([], True) if first == TRAILER else ([first] if first else [], False)
-        while not ended:
-            ended = connection.wait(_receive(connection.pgconn, messages, chunk_bytes))
-            if messages:
-                yield _join(messages)
-                messages = []
-        if copy.read():
-            raise RowError("the stream of COPY goes on after its trailer")
-
-
-def _receive(pgconn: PGconn, messages: list[Buffer], chunk_bytes: int) -> PQGen[bool]:
-    """Append rows until there are enough; tells whether these were the last.
-
-    One wait for all of them: `Copy.read` waits for each row anew, which takes longer than all else that is
-    done with it here.
-    """
+    messages: list[bytes] = []
     size = 0
-    while size < chunk_bytes:
-        message = yield from copy_from(pgconn)
-        if not isinstance(message, memoryview):
-            raise RowError("the stream of COPY ended before its trailer")
-        if message == TRAILER:
-            return True
-        messages.append(message)
-        size += len(message)
-    return False
+    with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
+        for message in _rows(copy):
+            messages.append(message)
+            size += len(message)
+            if size >= chunk_bytes:
+                yield _join(messages)
+                messages, size = [], 0
+    if messages:
+        yield _join(messages)
 
 
-def _join(messages: list[Buffer]) -> tuple[bytes, NDArray]:
+def _rows(copy: psycopg.Copy) -> Iterator[bytes]:
+    messages = iter(copy)
+    first = bytes(next(messages, b""))
+    if not first.startswith(SIGNATURE):
+        raise RowError("the server did not answer in the binary format of COPY")
+    first = first[HEADER + int.from_bytes(first[HEADER - 4 : HEADER], "big") :]
+    ended = first == TRAILER
+    if first and not ended:
+        yield first
+    for message in messages:
+        ended = message == TRAILER
+        if not ended:
+            yield bytes(message)
+    if not ended:
+        raise RowError("the stream of COPY ended before its trailer")
+
+
+def _join(messages: list[bytes]) -> tuple[bytes, NDArray]:
     lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
     return b"".join(messages), np.cumsum(lengths) - lengths
