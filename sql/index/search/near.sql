@@ -47,7 +47,7 @@ BEGIN
            c.weight_code, labels * coalesce({weight_votes}, m.weight_votes),
            CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END,
            {signature_zeros} || CASE WHEN bits IS NULL THEN coalesce(p.code, {zeros}) ELSE substring(bits FROM {code_from}) END,
-           ARRAY(SELECT n.center FROM {nearest_centers}(q.unit, c.probes) n)
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(q.unit, c.probes) n) END
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
     CROSS JOIN LATERAL (SELECT coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,

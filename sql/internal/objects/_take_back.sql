@@ -1,5 +1,5 @@
 -- Drops the functions of an index whose owner, a former owner of the table, the present role cannot act for; the owner of the schema
--- may drop them. They are made again afterwards. foh.refresh removes the triggers first, which depend on two of them.
+-- may drop them. They are made again afterwards. Two of them belong to triggers: foh.refresh and foh-pg migrate remove these first.
 CREATE OR REPLACE FUNCTION foh._take_back(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

@@ -9,6 +9,6 @@ AS $function$
           UNION ALL
           SELECT x.grantee, 'reader' FROM pg_proc p, aclexplode(p.proacl) x
           WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name AND x.grantee <> p.proowner) a
-    -- foh._source_owner is null where the table was dropped.
+    -- No role is known as the owner where the table and the functions of the index are gone.
     WHERE a.grantee <> 0 AND pg_get_userbyid(a.grantee) IS DISTINCT FROM foh._source_owner(i)
 $function$;

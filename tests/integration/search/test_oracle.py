@@ -209,7 +209,7 @@ def test_search_agrees_with_brute_force(database: Database, options: dict[str, A
     run_state_machine_as_test(
         machine(database, options, real),
         settings=settings(
-            max_examples=int(__import__("os").environ.get("EX", "8")),
+            max_examples=8,
             stateful_step_count=16,
             deadline=None,
             suppress_health_check=list(HealthCheck),
