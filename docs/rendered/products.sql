@@ -659,34 +659,43 @@ SELECT e.key, e.distance::int AS distance, e.marks
           WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
 ),
-              -- The nearest seven rows vote. For each bit of the signature, ones, twos and fours are the binary digits of the
-              -- number of rows that have it. Signatures are added three at a time: the sum is a # b # c, the carry is the
-              -- majority of the three. voices: how many of the seven rows have labels.
+              -- The ten nearest rows with labels vote: the first has four votes, the next two have two each, the others one.
+              -- For each bit of the signature, ones, twos, fours and eights are the binary digits of its number of votes.
+              -- Signatures are added three at a time: the sum is a # b # c, the carry is the majority of the three.
               votes AS (
-                  SELECT v.voices, v.ones, v.twos, v.fours,
-                         -- What a row without labels gets: the mean share of votes over all labels of all voters, which is the
-                         -- sum of squares over the sum.
-                         (bit_count(v.ones) + 4 * bit_count(v.twos) + 16 * bit_count(v.fours)
-                          + 4 * bit_count(v.ones & v.twos) + 8 * bit_count(v.ones & v.fours) + 16 * bit_count(v.twos & v.fours))
-                         / (v.voices * greatest(bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours), 1)) AS unknown
-                  FROM (SELECT v.voices, v.ones & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS ones, (v.c1 # v.c2 # v.c3) & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS twos,
-                               ((v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2))) & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS fours
-                        FROM (SELECT v.voices, v.c1, v.c2, v.s1 # v.s2 # v.m7 AS ones, (v.s1 & v.s2) | (v.m7 & (v.s1 # v.s2)) AS c3
-                              FROM (SELECT v.voices, v.m1 # v.m2 # v.m3 AS s1, (v.m1 & v.m2) | (v.m3 & (v.m1 # v.m2)) AS c1,
-                                           v.m4 # v.m5 # v.m6 AS s2, (v.m4 & v.m5) | (v.m6 & (v.m4 # v.m5)) AS c2, v.m7
-                                    FROM (SELECT greatest(v.voices, 1)::float8 AS voices, coalesce(v.m[1], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m1, coalesce(v.m[2], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m2,
-                                                 coalesce(v.m[3], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m3, coalesce(v.m[4], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m4, coalesce(v.m[5], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m5,
-                                                 coalesce(v.m[6], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m6, coalesce(v.m[7], B'00000000000000000000000000000000000000000000000000000000000000000000000000000000') AS m7
-                                          FROM (SELECT array_agg(v.marks) AS m, count(*) FILTER (WHERE bit_count(v.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0) AS voices
-                                                FROM (SELECT f.marks FROM found f LIMIT 7) v) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0)
+                  SELECT v.votes, v.ones, v.twos, v.fours, v.eights,
+                         bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours) + 8 * bit_count(v.eights) AS given,
+                         -- The sum of squares of the numbers of votes.
+                         bit_count(v.ones) + 4 * (bit_count(v.twos) + bit_count(v.ones & v.twos)) + 8 * bit_count(v.ones & v.fours)
+                         + 16 * (bit_count(v.fours) + bit_count(v.ones & v.eights) + bit_count(v.twos & v.fours)) + 32 * bit_count(v.twos & v.eights)
+                         + 64 * (bit_count(v.eights) + bit_count(v.fours & v.eights)) AS squares
+                  FROM (SELECT v.votes, v.ones, v.t # v.l2 # v.l3 AS twos,
+                               v.f # v.l1 # ((v.t & v.l2) | (v.l3 & (v.t # v.l2))) AS fours,
+                               (v.f & v.l1) | ((v.f # v.l1) & ((v.t & v.l2) | (v.l3 & (v.t # v.l2)))) AS eights
+                        FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.ones, v.c1 # v.c2 # v.c3 AS t, (v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2)) AS f
+                              FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.c1, v.c2, v.s1 # v.s2 # v.l10 AS ones, (v.s1 & v.s2) | (v.l10 & (v.s1 # v.s2)) AS c3
+                                    FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.l4 # v.l5 # v.l6 AS s1, (v.l4 & v.l5) | (v.l6 & (v.l4 # v.l5)) AS c1,
+                                                 v.l7 # v.l8 # v.l9 AS s2, (v.l7 & v.l8) | (v.l9 & (v.l7 # v.l8)) AS c2, v.l10
+                                          FROM (SELECT (greatest(v.voters, 1) + least(v.voters, 3) + 2 * least(v.voters, 1))::float8 AS votes,
+                                                       v.l[1] AS l1, v.l[2] AS l2, v.l[3] AS l3, v.l[4] AS l4, v.l[5] AS l5,
+                                                       v.l[6] AS l6, v.l[7] AS l7, v.l[8] AS l8, v.l[9] AS l9, v.l[10] AS l10
+                                                FROM (SELECT count(*) AS voters, array_agg(v.labels) || array_fill(B'00000000000000000000000000000000000000000000000000000000000000000000000000000000', ARRAY[10]) AS l
+                                                      FROM (SELECT f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS labels FROM found f
+                                                            WHERE bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0 LIMIT 10) v) v
+                                                OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0)
               SELECT e.key, e.distance, e.lean
               FROM (SELECT f.key, f.distance,
                            weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
-                           -- The share of the voters that have the labels of the row. A voter with several of them counts for
-                           -- each, so the share is capped at 1.
-                           - weight_votes * CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN v.unknown
-                                                 ELSE least(1, (bit_count(f.marks & v.ones) + 2 * bit_count(f.marks & v.twos)
-                                                                + 4 * bit_count(f.marks & v.fours)) / v.voices) END AS lean
+                           - weight_votes * CASE
+                               -- A row without labels gets the mean share of votes over all labels of all voters.
+                               WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN v.squares / (v.votes * greatest(v.given, 1))
+                               -- The share of the votes for the labels of the row. A voter with several of them counts for each, so the
+                               -- share is capped at 1. Two strings share half of the bits of both less those that differ, and to count
+                               -- what differs is cheaper than to make the string of what they share.
+                               ELSE least(1, (15 * bit_count(f.marks) + v.given
+                                              - (f.marks OPERATOR(extensions.<~>) v.ones) - 2 * (f.marks OPERATOR(extensions.<~>) v.twos)
+                                              - 4 * (f.marks OPERATOR(extensions.<~>) v.fours) - 8 * (f.marks OPERATOR(extensions.<~>) v.eights))
+                                             / (2 * v.votes)) END AS lean
                     FROM found f CROSS JOIN votes v OFFSET 0) e
               ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) r;
 

@@ -38,11 +38,12 @@ MOST_BASE_ROWS = 100_000
 BASE_CHUNK = 10_000
 
 K = 10
-# As in sql/internal/objects/_names.sql, the voters as in sql/index/search/fragment_second_look.sql.
+# As in sql/internal/objects/_names.sql, and the votes of the nearest row with labels, of the next, and so on
+# as in sql/index/search/fragment_second_look.sql.
 SHORTLIST = 16
 SHORTLIST_NEAREST = 32
 LOOKED = 48
-VOTERS = 7
+VOTES = np.array([4, 2, 2, 1, 1, 1, 1, 1, 1, 1])
 
 GRID = tuple(product((0.0, 0.4, 0.8, 1.2, 1.6, 2.4), (0.0, 0.2, 0.4, 0.8, 1.2)))
 GEOMETRY_ALONE = Ranking(0.0, 0.0)
@@ -274,7 +275,7 @@ class Trial:
 class Looked:
     """What is known of the rows that take part in the second look: arrays (queries, rows).
 
-    Voices are the share of the voters that have the labels of a row. Missing rows are infinitely far.
+    Voices are the share of the votes that the labels of a row have. Missing rows are infinitely far.
     """
 
     rows: npt.NDArray[np.int64]
@@ -291,8 +292,9 @@ class Looked:
         bits = _differing(trial.query_geometry, trial.geometry, rows)
         signatures = trial.signatures[rows] & ~missing[:, :, None]
         labelled = np.asarray(signatures.any(axis=2), dtype=bool)
-        voters = np.maximum(1, labelled[:, :VOTERS].sum(axis=1))
-        votes = (signatures[:, :VOTERS].sum(axis=1) / voters[:, None]).astype(np.float32)
+        place = labelled.cumsum(axis=1) - 1
+        given = np.where(labelled & (place < len(VOTES)), VOTES[np.minimum(place, len(VOTES) - 1)], 0)
+        votes = np.einsum("qrb,qr->qb", signatures, given) / np.maximum(1, given.sum(axis=1))[:, None]
         # A row without labels may have those of any voter.
         unknown = (votes**2).sum(axis=1) / np.maximum(votes.sum(axis=1), 1e-9)
         shared = np.minimum(1, np.einsum("qrb,qb->qr", signatures, votes))
