@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from foh_pg.cli import app
 from foh_pg.schema import migrations
