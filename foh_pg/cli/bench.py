@@ -24,7 +24,7 @@ QUICK = Protocol(queries=300, stream=5000, batch=1000, rows=12_000)
 QUICK_BITS = "32,64"
 
 
-@click.command()
+@click.command(short_help="Rank a base by codes, with every method.")
 @data_file
 @click.option("--bits", default="16,32,48,64,128", help="Lengths of codes.")
 @click.option("--learners", default="all", help="What to compare, by name, or all.")

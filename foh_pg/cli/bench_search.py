@@ -22,7 +22,7 @@ from foh_pg.errors import InputError
 MOST_CLIENTS = 64
 
 
-@click.command()
+@click.command(short_help="Search the same rows with all that pgvector offers.")
 @data_file
 @click.option(
     "--queries",

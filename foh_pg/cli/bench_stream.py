@@ -33,7 +33,7 @@ forget_option = click.option(
 Work = Callable[[datasets.Dataset, streams.Say], Iterator[Record]]
 
 
-@click.command()
+@click.command(short_help="Let rows arrive in order, and learn from them.")
 @data_file
 @rows_at_most
 @rows_of_a_batch
@@ -72,7 +72,7 @@ def stream(
     finish("stream", data, settings.describe(), lambda d, tell: streams.run(d, settings, tell), json)
 
 
-@click.command()
+@click.command(short_help="Run the same update at two sizes of the table.")
 @data_file
 @click.option("--sizes", default="60000,600000", help="Rows of the two tables.")
 @rows_of_a_batch
@@ -106,7 +106,7 @@ def growth(
     finish("growth", data, settings.describe(), lambda d, tell: growing.run(d, settings, tell), json)
 
 
-@click.command()
+@click.command(short_help="Build an index on a full table.")
 @data_file
 @rows_at_most
 @bits_of_a_code
@@ -118,7 +118,7 @@ def build(data: str, rows: int | None, bits: int, hnsw: bool, json: Path | None)
     finish("build", data, settings.describe(), lambda d, tell: building.run(d, settings, tell), json)
 
 
-@click.command()
+@click.command(short_help="Insert and search while an update runs.")
 @data_file
 @click.option("--rows", type=click.IntRange(min=100), default=50_000, help="Rows in the lists.")
 @click.option("--backlog", type=click.IntRange(min=1), default=8000, help="Rows for the update to merge.")

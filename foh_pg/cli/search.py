@@ -4,11 +4,9 @@ import json as jsonlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
@@ -19,6 +17,9 @@ from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import Search, quoted
 from foh_pg.postgres.connect import own_path
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Row = dict[str, Any]
 
@@ -95,13 +96,13 @@ def advice(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
         ) from error
 
 
-def parse_vector(given: str) -> npt.NDArray[np.float32]:
+def parse_vector(given: str) -> list[float]:
     text = sys.stdin.read() if given == "-" else given
     try:
-        values = np.array(jsonlib.loads(text), dtype=np.float32)
-    except (ValueError, TypeError):
-        values = np.empty(0, dtype=np.float32)
-    if values.ndim != 1 or not len(values):
+        values = jsonlib.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list) or not values or {*map(type, values)} - {int, float}:
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise click.BadParameter(
             f"{shown!r} is not a list of numbers like [0.5, 1, -2]", param_hint="--vector"
