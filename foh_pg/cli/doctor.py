@@ -6,10 +6,10 @@ import click
 from psycopg.rows import dict_row
 
 from foh_pg.cli import options
+from foh_pg.cli.database import open_connection
 from foh_pg.cli.output import print_json, say
 from foh_pg.doctor import Examination, Finding, examine
 from foh_pg.doctor.examine import MAX_LAG
-from foh_pg.postgres.connect import connect
 from foh_pg.version import __version__
 
 UNHEALTHY = 5
@@ -31,7 +31,7 @@ def doctor(role: str | None, max_lag: float, dsn: str | None, json: bool) -> Non
     Looks at the server, pgvector, schema foh, rights, triggers, the job that updates, streams and models.
     Exit code 0 if nothing but notes was found, 5 if an error or a warning was, 1 if it could not look.
     """
-    with connect(dsn, autocommit=True) as connection:
+    with open_connection(dsn) as connection:
         connection.row_factory = dict_row  # type: ignore[assignment]
         found = examine(connection, role, max_lag)  # type: ignore[arg-type]
     if json:
