@@ -20,7 +20,8 @@ def migrate(to: str, yes: bool, dsn: str | None, json: bool) -> None:
         start = migrations.revision(connection)
         if migrations.is_downgrade(start, to) and not yes:
             click.confirm(
-                f"Going back from revision {start} to {to} drops indexes and tables. Go on?",
+                f"Going back from revision {start} to {to} drops indexes and what they learned; your own "
+                "tables stay. Go on?",
                 abort=True,
                 err=True,
             )
