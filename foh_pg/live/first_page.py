@@ -15,7 +15,7 @@ from foh_pg.quality.report.svg import Series, number
 # Width and height of the drawing on a card.
 SMALL = (460, 180)
 WORDS = (
-    '<p class="note">P@10: of the first ten rows, the share that have a label of the query; recall@10: of '
+    '<p class="note">P@10: of the first ten rows, the share that has a label of the query; recall@10: of '
     "the exact ten nearest, the share among the first ten; both by foh-pg evaluate.</p>"
 )
 
