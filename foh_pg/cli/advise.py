@@ -1,41 +1,49 @@
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+from typing import Any
 
-import typer
+import click
 
 from foh_pg.bench import environment
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json, read_bits
 from foh_pg.cli.output import print_json, print_table
 from foh_pg.cli.progress import progress_bar
 from foh_pg.postgres.connect import resolve
 from foh_pg.quality import advise as measured
 
 
+@click.command()
+@click.argument("table", metavar="TABLE")
+@click.option("--embedding", required=True, help="Its column with the vectors.")
+@click.option("--labels", help="The column with the labels.")
+@click.option("--sample", type=click.IntRange(100, 20_000), default=5000, help="Rows to measure on.")
+@click.option(
+    "--queries",
+    type=click.IntRange(min=10),
+    default=300,
+    help="Rows that ask; at most a tenth of those with labels.",
+)
+@click.option("--bits", default="32,64,128", help="Lengths of codes to try.")
+@options.dsn
+@options.json
 def advise(
-    table: Annotated[
-        str, typer.Argument(help="The table, as in SQL: shop.products.", metavar="TABLE", show_default=False)
-    ],
-    embedding: Annotated[str, typer.Option("--embedding", help="Its column with the vectors.")],
-    labels: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Option("--labels", help="The column with the labels."),
-    ] = None,
-    sample: Annotated[int, typer.Option("--sample", min=100, max=20_000, help="Rows to measure on.")] = 5000,
-    queries: Annotated[
-        int, typer.Option("--queries", min=10, help="Rows that ask; at most a tenth of those with labels.")
-    ] = 300,
-    bits: Annotated[str, typer.Option("--bits", help="Lengths of codes to try.")] = "32,64,128",
-    dsn: Dsn = None,
-    json: Json = False,
+    table: str,
+    embedding: str,
+    labels: str | None,
+    sample: int,
+    queries: int,
+    bits: str,
+    dsn: str | None,
+    json: bool,
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
     Measures on a sample how often the first 10 and 100 rows share a label with the query. Only reads, needs
     no schema foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
+    TABLE is written as in SQL: shop.products.
     """
-    lengths = read_bits(bits)
+    lengths = options.read_bits(bits)
     with session(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
@@ -63,10 +71,10 @@ def advise(
 
 def show(result: dict[str, Any]) -> None:
     print_table([{"": name.replace("_", " "), "value": value} for name, value in result["sample"].items()])
-    typer.echo()
+    click.echo()
     if result["figures"]:
         print_table(result["figures"])
-        typer.echo(f"\nAmong rows with labels. {result['sizes']}\n")
-    typer.echo(result["reason"])
+        click.echo(f"\nAmong rows with labels. {result['sizes']}\n")
+    click.echo(result["reason"])
     if result["sql"]:
-        typer.echo(f"\n{result['sql']}")
+        click.echo(f"\n{result['sql']}")

@@ -1,27 +1,27 @@
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, parse_pairs
 from foh_pg.cli.output import say
 from foh_pg.index import Index
 
 
-def alter_index(
-    name: IndexName,
-    option: Annotated[
-        list[str],
-        typer.Option(
-            "--option", "-o", help="An option, as NAME=VALUE; may be repeated.", metavar="NAME=VALUE"
-        ),
-    ],
-    dsn: Dsn = None,
-) -> None:
+@click.command()
+@options.index_name
+@click.option(
+    "--option",
+    "-o",
+    multiple=True,
+    required=True,
+    metavar="NAME=VALUE",
+    help="An option; may be repeated.",
+)
+@options.dsn
+def alter_index(name: str, option: tuple[str, ...], dsn: str | None) -> None:
     """Change options of an index: those of a search at once, the others with the next update."""
-    options = parse_pairs(option, "--option")
+    changes = options.parse_pairs(option, "--option")
     with session(dsn) as connection:
-        Index.open(connection, name).alter(**options)
+        Index.open(connection, name).alter(**changes)
     say(f"index {name!r}: {', '.join(option)}")

@@ -6,8 +6,7 @@ import os
 import sys
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from foh_pg.cli.commands import load, stand_ins
 from foh_pg.errors import FohError
@@ -22,34 +21,36 @@ Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage
 """
 
 
-class Commands(TyperGroup):
+class Commands(click.Group):
     """Loads the one command that runs, and turns errors a user can act on into one line and exit code 1.
 
     Other errors keep their traceback.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = stand_ins()
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        # In the order of use, where click would sort them by name.
+        return list(self.commands)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, None if name is None or command is None else load(name), rest
+        return name, command if name is None else load(name), rest
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             # The reader (head, less) has seen enough; Python must not complain when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
+            raise click.exceptions.Exit(0) from None
         except Exception as error:
             if not can_be_acted_on(error):
                 raise
             from foh_pg.cli.output import fail
 
             fail(error)
-            raise typer.Exit(1) from error
+            raise click.exceptions.Exit(1) from error
 
 
 def can_be_acted_on(error: Exception) -> bool:
@@ -60,15 +61,9 @@ def can_be_acted_on(error: Exception) -> bool:
     return psycopg is not None and isinstance(error, psycopg.Error)
 
 
-app = typer.Typer(
-    cls=Commands,
-    name="foh-pg",
+app = Commands(
+    "foh-pg",
+    commands=stand_ins(),
     help="A learned, label-aware vector index for PostgreSQL.\n" + EXIT_CODES,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    context_settings={"show_default": True, "max_content_width": 110},
 )
-
-
-@app.callback()
-def main() -> None:
-    """Nothing is done before the command: its help is that of the application."""

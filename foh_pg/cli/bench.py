@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Optional
+from pathlib import Path
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -14,54 +14,48 @@ from foh_pg.bench import data as datasets
 from foh_pg.bench import environment, methods, plots
 from foh_pg.bench.protocol import Protocol
 from foh_pg.bench.summary import Report
-from foh_pg.cli import bench_stream
-from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver
+from foh_pg.cli.bench_report import data_file, deliver, html_file, json_file
 from foh_pg.cli.bench_search import search
+from foh_pg.cli.bench_stream import build, concurrent, growth, stream
 from foh_pg.cli.options import read_bits
-
-app = typer.Typer(
-    name="bench",
-    help="Measure what the index brings on your data, against its rivals.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-bench_stream.mount(app)
 
 # Enough to see who wins, in two minutes on two cores.
 QUICK = Protocol(queries=300, stream=5000, batch=1000, rows=12_000)
 QUICK_BITS = "32,64"
 
 
-app.command("search")(search)
-
-
-@app.callback()
-def bench() -> None:
-    """Keep `bench` a group although it may have one command only."""
-
-
-@app.command("accuracy")
+@click.command(short_help="Rank a base by codes, with every method.")
+@data_file
+@click.option("--bits", default="16,32,48,64,128", help="Lengths of codes.")
+@click.option("--learners", default="all", help="What to compare, by name, or all.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, help="How many draws of queries and stream.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, help="The first of the seeds.")
+@click.option("--queries", type=click.IntRange(min=1), default=1000, help="Queries per seed.")
+@click.option("--stream", type=click.IntRange(min=2), default=20_000, help="Rows to learn from.")
+@click.option("--batch", type=click.IntRange(min=1), default=2000, help="Rows per batch.")
+@click.option("--rows", type=click.IntRange(min=20), help="Use at most this many rows, drawn at random.")
+@click.option(
+    "--extras/--no-extras",
+    default=True,
+    help="Also ablations, pools, updating of centers and labels in order.",
+)
+@click.option("--quick", is_flag=True, help="Two minutes: one seed, 32,64 bits, few rows.")
+@json_file
+@html_file
 def accuracy(
-    data: Data,
-    bits: Annotated[str, typer.Option(help="Lengths of codes.")] = "16,32,48,64,128",
-    learners: Annotated[str, typer.Option(help="What to compare, by name, or all.")] = "all",
-    seeds: Annotated[int, typer.Option(min=1, help="How many draws of queries and stream.")] = 3,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
-    queries: Annotated[int, typer.Option(min=1, help="Queries per seed.")] = 1000,
-    stream: Annotated[int, typer.Option(min=2, help="Rows to learn from.")] = 20_000,
-    batch: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 2000,
-    rows: Annotated[
-        Optional[int],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Option(min=20, help="Use at most this many rows, drawn at random."),
-    ] = None,
-    extras: Annotated[
-        bool, typer.Option(help="Also ablations, pools, updating of centers and labels in order.")
-    ] = True,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Two minutes: one seed, 32,64 bits, few rows.")
-    ] = False,
-    json: JsonFile = None,
-    html: HtmlFile = None,
+    data: str,
+    bits: str,
+    learners: str,
+    seeds: int,
+    first_seed: int,
+    queries: int,
+    stream: int,
+    batch: int,
+    rows: int | None,
+    extras: bool,
+    quick: bool,
+    json: Path | None,
+    html: Path | None,
 ) -> None:
     """Rank a base by codes: mAP, precision, recall and training time of every method.
 
@@ -96,3 +90,10 @@ def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
             records.extend(step.run())
             progress.advance(task)
     return Report("accuracy", data.describe(), settings.describe(), environment.describe(), records)
+
+
+bench = click.Group(
+    "bench",
+    help="Measure what the index brings on your data, against its rivals.",
+    commands=[accuracy, search, stream, growth, build, concurrent],
+)

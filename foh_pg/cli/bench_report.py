@@ -5,28 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Optional
 
-import typer
+import click
 from rich.console import Console
 
 from foh_pg.bench import formats
 from foh_pg.bench.summary import Report
 
-Data = Annotated[
-    str,
-    typer.Option(
-        "--data", help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.", metavar="FILE"
-    ),
-]
-JsonFile = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-    typer.Option("--json", help="Write everything measured to this file; - for standard output."),
-]
-HtmlFile = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--html", help="Write a page with tables and plots to this file."),
-]
+data_file = click.option(
+    "--data",
+    required=True,
+    metavar="FILE",
+    help="digits, fashion-mnist, or a .npz (X and Y), .csv or .parquet file.",
+)
+json_file = click.option(
+    "--json",
+    type=click.Path(path_type=Path),
+    help="Write everything measured to this file; - for standard output.",
+)
+html_file = click.option(
+    "--html", type=click.Path(path_type=Path), help="Write a page with tables and plots to this file."
+)
 
 
 def deliver(
@@ -37,7 +36,7 @@ def deliver(
 ) -> None:
     """Write the files that were asked for and print the tables, or nothing but JSON where it goes to -."""
     if json is not None and str(json) == "-":
-        typer.echo(formats.to_json(result))
+        click.echo(formats.to_json(result))
         return
     if json is not None:
         formats.write_json(result, json)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -16,51 +15,66 @@ from foh_pg.bench.search import curves as search_plots
 from foh_pg.bench.search.benchmark import Settings, run
 from foh_pg.bench.search.line_up import NAMES
 from foh_pg.bench.summary import Report
-from foh_pg.cli.bench_report import Data, HtmlFile, JsonFile, deliver
+from foh_pg.cli.bench_report import data_file, deliver, html_file, json_file
 from foh_pg.errors import InputError
 
 # The server takes 100 connections.
 MOST_CLIENTS = 64
 
 
+@click.command(short_help="Search the same rows with all that pgvector offers.")
+@data_file
+@click.option(
+    "--queries",
+    type=click.IntRange(min=10),
+    default=500,
+    help="Rows drawn as queries; the others are the base.",
+)
+@click.option("--rows", type=click.IntRange(min=100), help="Use at most this many rows, drawn at random.")
+@click.option("--bits", type=click.IntRange(8, 1024), default=64, help="Of our codes.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draw of queries.")
+@click.option("--pg", type=int, default=18, help="Version of the embedded PostgreSQL: 18 or 16.")
+@click.option(
+    "--shared-buffers", default="2GB", help="Of the server: a small value shows what a cold cache costs."
+)
+@click.option(
+    "--extras/--no-extras",
+    default=True,
+    help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
+    "and 4096 dimensions.",
+)
+@click.option("--contenders", default="all", help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
+@click.option("--clients", default="1,2,4,8", help="How many clients ask at once, one after the other.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 60),
+    default=3.0,
+    help="How long the clients ask, each number and form.",
+)
+@click.option("--quick", is_flag=True, help="Two minutes: fewer contenders and rows.")
+@json_file
+@html_file
+@click.option(
+    "--png",
+    type=click.Path(path_type=Path),
+    help="Write the frontier, P@10 over recall@10, as a picture to this file.",
+)
 def search(
-    data: Data,
-    queries: Annotated[
-        int, typer.Option(min=10, help="Rows drawn as queries; the others are the base.")
-    ] = 500,
-    rows: Annotated[
-        Optional[int],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Option(min=100, help="Use at most this many rows, drawn at random."),
-    ] = None,
-    bits: Annotated[int, typer.Option(min=8, max=1024, help="Of our codes.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw of queries.")] = 0,
-    pg: Annotated[int, typer.Option(help="Version of the embedded PostgreSQL: 18 or 16.")] = 18,
-    shared_buffers: Annotated[
-        str, typer.Option(help="Of the server: a small value shows what a cold cache costs.")
-    ] = "2GB",
-    extras: Annotated[
-        bool,
-        typer.Option(
-            help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
-            "and 4096 dimensions."
-        ),
-    ] = True,
-    contenders: Annotated[
-        str, typer.Option(help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
-    ] = "all",
-    clients: Annotated[
-        str, typer.Option(help="How many clients ask at once, one after the other.")
-    ] = "1,2,4,8",
-    seconds: Annotated[
-        float, typer.Option(min=1, max=60, help="How long the clients ask, each number and form.")
-    ] = 3.0,
-    quick: Annotated[bool, typer.Option("--quick", help="Two minutes: fewer contenders and rows.")] = False,
-    json: JsonFile = None,
-    html: HtmlFile = None,
-    png: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--png", help="Write the frontier, P@10 over recall@10, as a picture to this file."),
-    ] = None,
+    data: str,
+    queries: int,
+    rows: int | None,
+    bits: int,
+    seed: int,
+    pg: int,
+    shared_buffers: str,
+    extras: bool,
+    contenders: str,
+    clients: str,
+    seconds: float,
+    quick: bool,
+    json: Path | None,
+    html: Path | None,
+    png: Path | None,
 ) -> None:
     """Search the same rows with our index and with all that pgvector offers.
 

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, Json, Yes
 from foh_pg.cli.output import print_json, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.updater import Run
@@ -14,7 +12,11 @@ from foh_pg.updater import rebuild as run_rebuild
 from foh_pg.updater import rollback as run_rollback
 
 
-def build(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+@click.command()
+@options.index_name
+@options.dsn
+@options.json
+def build(name: str, dsn: str | None, json: bool) -> None:
     """Place the rows that a table has: train on a sample of them, encode and place each once.
 
     The table can be written to meanwhile, and searches read the table itself until the build is done. A build
@@ -25,24 +27,28 @@ def build(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
     report(run, json)
 
 
-def rebuild(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+@click.command()
+@options.index_name
+@options.dsn
+@options.json
+def rebuild(name: str, dsn: str | None, json: bool) -> None:
     """Train a new model and place all rows by it, while the present one goes on serving."""
     with session(dsn) as connection, progress_bar(name) as progress:
         run = run_rebuild(connection, name, progress=progress)
     report(run, json)
 
 
-def rollback(
-    name: IndexName,
-    to: Annotated[int, typer.Option("--to", help="Version to return to; foh.model has those kept.")],
-    dsn: Dsn = None,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
+@click.command()
+@options.index_name
+@click.option("--to", type=int, required=True, help="Version to return to; foh.model has those kept.")
+@options.dsn
+@options.yes
+@options.json
+def rollback(name: str, to: int, dsn: str | None, yes: bool, json: bool) -> None:
     """Put the model of an earlier version back. Every row of the table is read and encoded again."""
     with session(dsn) as connection:
         if not yes:
-            typer.confirm(
+            click.confirm(
                 f"Returning index {name!r} to version {to} reads and encodes every row again. Go on?",
                 abort=True,
                 err=True,

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
 import psycopg
-import typer
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 
@@ -28,7 +28,11 @@ FROM foh.index i JOIN foh.index_stat s ON s.name = i.name WHERE i.name = %s
 PART = "SELECT * FROM foh.check(%s, %s, %s)"
 
 
-def check(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+@click.command()
+@options.index_name
+@options.dsn
+@options.json
+def check(name: str, dsn: str | None, json: bool) -> None:
     """Verify what an index promises on the live data; one line per violation. Reads the whole table.
 
     Exit code 3 if there is any.
@@ -41,7 +45,7 @@ def check(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
         print_table(rows)
     say(f"index {name!r}: {len(rows)} violations" if rows else f"index {name!r} keeps its promises")
     if rows:
-        raise typer.Exit(VIOLATIONS)
+        raise click.exceptions.Exit(VIOLATIONS)
 
 
 def violations(

@@ -7,14 +7,13 @@ Alembic, which take a second to import. A test compares the lines with the docst
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import typer
-from typer.core import TyperCommand
+import click
 
 
 class Card(NamedTuple):
-    """`address` is module:name of the function, or of the Typer of a group; `summary` its first sentence."""
+    """`address` is module:name of the command, `summary` the first sentences of its help."""
 
     address: str
     summary: str
@@ -104,8 +103,10 @@ CARDS = {
         "foh_pg.cli.grant:grant",
         "Let roles search, update or create indexes, and say what each right exposes.",
     ),
-    "sql": Card("foh_pg.cli.sql:app", "Print SQL instead of running it."),
-    "bench": Card("foh_pg.cli.bench:app", "Measure what the index brings on your data, against its rivals."),
+    "sql": Card("foh_pg.cli.sql:sql", "Print SQL instead of running it."),
+    "bench": Card(
+        "foh_pg.cli.bench:bench", "Measure what the index brings on your data, against its rivals."
+    ),
     "version": Card(
         "foh_pg.cli.version:version",
         "Print the version of the package and the revision of schema foh it was written for.",
@@ -113,19 +114,14 @@ CARDS = {
 }
 
 
-def stand_ins() -> dict[str, Any]:
+def stand_ins() -> dict[str, click.Command]:
     """What the list of commands is printed from: names and summaries, nothing that can run."""
-    return {name: TyperCommand(name, help=card.summary) for name, card in CARDS.items()}
+    return {name: click.Command(name, short_help=card.summary) for name, card in CARDS.items()}
 
 
-def load(name: str) -> Any:
+def load(name: str) -> click.Command:
     """The command itself, with its options."""
     module, _, attribute = CARDS[name].address.partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(name)(found)
-        found = alone
-    command = typer.main.get_command(found)
-    command.name = name
+    command = getattr(import_module(module), attribute)
+    assert isinstance(command, click.Command)
     return command

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from foh_pg.cli.output import say
-from foh_pg.errors import SchemaError
+from foh_pg.errors import FohError, SchemaError
 from foh_pg.postgres.connect import connect
 from foh_pg.schema import present
 
@@ -21,7 +21,7 @@ def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Conn
 
     Unless told that schema foh may be missing, refuses a database where it is, or is another revision.
     """
-    with connect(dsn, autocommit=True) as plain:
+    with open_connection(dsn) as plain:
         plain.add_notice_handler(
             lambda notice: say(f"{(notice.severity or 'note').lower()}: {notice.message_primary}")
         )
@@ -31,6 +31,18 @@ def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Conn
             present.refuse_foreign(plain)
         plain.row_factory = dict_row  # type: ignore[assignment]
         yield plain  # type: ignore[misc]
+
+
+def open_connection(dsn: str | None) -> psycopg.Connection:
+    """Connect; who has named no database is told how to."""
+    try:
+        return connect(dsn, autocommit=True)
+    except psycopg.OperationalError as error:
+        if dsn is not None:
+            raise
+        raise FohError(
+            f"{error} Name the database with --dsn, or with libpq's environment variables (PGHOST, ...)"
+        ) from error
 
 
 def require_schema(connection: psycopg.Connection[Any]) -> None:

@@ -3,9 +3,8 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
@@ -32,20 +31,19 @@ The server goes on running. What to type next:
 """
 
 
-def demo(
-    directory: Annotated[
-        Path, typer.Option("--directory", help="Where the demo's PostgreSQL keeps its data.")
-    ] = Path(".foh-demo"),
-    keep: Annotated[
-        bool, typer.Option("--keep/--no-keep", help="Leave the server running at the end, or stop it.")
-    ] = True,
-    stop: Annotated[
-        bool, typer.Option("--stop", help="Only stop the server that an earlier demo left running.")
-    ] = False,
-    version: Annotated[
-        int, typer.Option("--pg", help="Major version of PostgreSQL: 18 or 16.")
-    ] = DEFAULT_VERSION,
-) -> None:
+@click.command()
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    default=Path(".foh-demo"),
+    help="Where the demo's PostgreSQL keeps its data.",
+)
+@click.option("--keep/--no-keep", default=True, help="Leave the server running at the end, or stop it.")
+@click.option("--stop", is_flag=True, help="Only stop the server that an earlier demo left running.")
+@click.option(
+    "--pg", "version", type=int, default=DEFAULT_VERSION, help="Major version of PostgreSQL: 18 or 16."
+)
+def demo(directory: Path, keep: bool, stop: bool, version: int) -> None:
     """Show an index at work on 4 000 Debian packages, in an embedded PostgreSQL in a directory of yours."""
     server = EmbeddedServer(directory, version)
     if stop:
@@ -65,7 +63,7 @@ def demo(
         server.stop()
         raise
     if keep:
-        typer.echo(advice(server, *package))
+        click.echo(advice(server, *package))
     else:
         server.stop()
 

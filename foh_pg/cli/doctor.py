@@ -1,38 +1,37 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Optional
 
-import typer
+import click
 from psycopg.rows import dict_row
 
-from foh_pg.cli.options import Dsn, Json
+from foh_pg.cli import options
+from foh_pg.cli.database import open_connection
 from foh_pg.cli.output import print_json, say
 from foh_pg.doctor import Examination, Finding, examine
 from foh_pg.doctor.examine import MAX_LAG
-from foh_pg.postgres.connect import connect
 from foh_pg.version import __version__
 
 UNHEALTHY = 5
 
 
-def doctor(
-    role: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Option("--role", help="Whose rights to search to look at; your own unless given."),
-    ] = None,
-    max_lag: Annotated[
-        float, typer.Option("--max-lag", min=0, help="Seconds that an entry may wait in the stream.")
-    ] = MAX_LAG,
-    dsn: Dsn = None,
-    json: Json = False,
-) -> None:
+@click.command()
+@click.option("--role", help="Whose rights to search to look at; your own unless given.")
+@click.option(
+    "--max-lag",
+    type=click.FloatRange(min=0),
+    default=MAX_LAG,
+    help="Seconds that an entry may wait in the stream.",
+)
+@options.dsn
+@options.json
+def doctor(role: str | None, max_lag: float, dsn: str | None, json: bool) -> None:
     """Say what is wrong with an installation and how to put it right. Changes nothing.
 
     Looks at the server, pgvector, schema foh, rights, triggers, the job that updates, streams and models.
     Exit code 0 if nothing but notes was found, 5 if an error or a warning was, 1 if it could not look.
     """
-    with connect(dsn, autocommit=True) as connection:
+    with open_connection(dsn) as connection:
         connection.row_factory = dict_row  # type: ignore[assignment]
         found = examine(connection, role, max_lag)  # type: ignore[arg-type]
     if json:
@@ -40,7 +39,7 @@ def doctor(
     else:
         show(found)
     if not found.well:
-        raise typer.Exit(UNHEALTHY)
+        raise click.exceptions.Exit(UNHEALTHY)
 
 
 def as_json(found: Examination) -> dict[str, object]:
@@ -60,7 +59,7 @@ def show(found: Examination) -> None:
         f"schema foh at revision {found.revision or 'unknown'}, database {facts.database}, role {facts.role}"
     )
     for finding in found.findings:
-        typer.echo(as_text(finding))
+        click.echo(as_text(finding))
     if not found.findings:
         say("nothing is wrong")
 

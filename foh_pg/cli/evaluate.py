@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.quality.evaluate import QUERIES
@@ -14,14 +14,17 @@ from foh_pg.quality.evaluate import evaluate as run_evaluate
 from foh_pg.updater import Run
 
 
-def evaluate(
-    name: IndexName,
-    queries: Annotated[
-        int, typer.Option("--queries", min=1, help="Rows that ask, of those that never train.")
-    ] = QUERIES,
-    dsn: Dsn = None,
-    json: Json = False,
-) -> None:
+@click.command()
+@options.index_name
+@click.option(
+    "--queries",
+    type=click.IntRange(min=1),
+    default=QUERIES,
+    help="Rows that ask, of those that never train.",
+)
+@options.dsn
+@options.json
+def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     """Measure the index by label and by nearness, beside the exact distance and random hyperplanes.
 
     P@10, P@100 and mAP@100 by label, recall of the exact ten, mean distance of the first ten; and what a
@@ -34,7 +37,7 @@ def evaluate(
         print_json(run.as_dict())
     else:
         print_table(lines(run))
-        typer.echo("\n" + kept(run.metrics["kept"]))
+        click.echo("\n" + kept(run.metrics["kept"]))
     seconds = sum(run.phases.values())
     say(
         f"index {name!r}: version {run.to_version}, {run.rows} queries on {run.metrics['table']} rows, "

@@ -1,44 +1,44 @@
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+from typing import Any
 
-import typer
+import click
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.index import calls
 
-Role = Optional[str]  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
 
-
+@click.command()
+@options.index_names
+@click.option("--reader", metavar="ROLE", help="May search.")
+@click.option("--writer", metavar="ROLE", help="Needs nothing in foh; says what it lacks.")
+@click.option("--updater", metavar="ROLE", help="May build, update, roll back and repair.")
+@click.option("--owner", metavar="ROLE", help="May create and drop indexes on its own tables.")
+@click.option("--revoke", is_flag=True, help="Take the rights back.")
+@options.dsn
+@options.json
 def grant(
-    names: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Argument(help="Names of indexes; all there are now without.", metavar="[INDEX]..."),
-    ] = None,
-    reader: Annotated[Role, typer.Option("--reader", help="May search.", metavar="ROLE")] = None,
-    writer: Annotated[
-        Role, typer.Option("--writer", help="Needs nothing in foh; says what it lacks.", metavar="ROLE")
-    ] = None,
-    updater: Annotated[
-        Role, typer.Option("--updater", help="May build, update, roll back and repair.", metavar="ROLE")
-    ] = None,
-    owner: Annotated[
-        Role, typer.Option("--owner", help="May create and drop indexes on its own tables.", metavar="ROLE")
-    ] = None,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take the rights back.")] = False,
-    dsn: Dsn = None,
-    json: Json = False,
+    names: tuple[str, ...],
+    reader: str | None,
+    writer: str | None,
+    updater: str | None,
+    owner: str | None,
+    revoke: bool,
+    dsn: str | None,
+    json: bool,
 ) -> None:
     """Let roles search, update or create indexes, and say what each right exposes.
+
+    Without an INDEX the rights are given for all that there are now.
 
     Run as the owner of the table or a member of the owner of schema foh; for --owner as a superuser, or as a
     role that has ADMIN OPTION on the role named.
     """
     roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
     if not roles:
-        raise typer.BadParameter("name a role: --reader, --writer, --updater or --owner", param_hint="ROLE")
+        raise click.UsageError("name a role: --reader, --writer, --updater or --owner")
     rows: list[dict[str, Any]] = []
     with session(dsn) as connection, connection.transaction():
         chosen: list[str | None] = [*names] if names else [None]

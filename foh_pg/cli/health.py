@@ -1,34 +1,33 @@
 from __future__ import annotations
 
-from typing import Annotated, Optional
+import click
 
-import typer
-
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.quality.health import MAX_LAG, read_health
 
 UNHEALTHY = 5
 
 
-def health(
-    names: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Argument(help="Only these indexes.", metavar="[INDEX]...", show_default=False),
-    ] = None,
-    max_lag: Annotated[
-        float, typer.Option("--max-lag", min=0, help="Seconds that an entry may wait in the stream.")
-    ] = MAX_LAG,
-    dsn: Dsn = None,
-    json: Json = False,
-) -> None:
+@click.command()
+@options.index_names
+@click.option(
+    "--max-lag",
+    type=click.FloatRange(min=0),
+    default=MAX_LAG,
+    help="Seconds that an entry may wait in the stream.",
+)
+@options.dsn
+@options.json
+def health(names: tuple[str, ...], max_lag: float, dsn: str | None, json: bool) -> None:
     """Say whether the indexes are kept up to date: built, nothing waiting too long, no error.
 
-    Exit code 0 if all are well, 5 if one is not, 1 if that could not be found out.
+    Looks at the indexes that are named, else at all. Exit code 0 if all are well, 5 if one is not, 1 if that
+    could not be found out.
     """
     with session(dsn) as connection:
-        rows = read_health(connection, names or (), max_lag)
+        rows = read_health(connection, names, max_lag)
     if json:
         print_json({"healthy": not any(row["problems"] for row in rows), "indexes": rows})
     elif rows:
@@ -37,4 +36,4 @@ def health(
     else:
         say("no index yet: foh-pg create-index --help")
     if any(row["problems"] for row in rows):
-        raise typer.Exit(UNHEALTHY)
+        raise click.exceptions.Exit(UNHEALTHY)

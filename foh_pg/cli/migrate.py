@@ -1,30 +1,27 @@
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json, Yes
 from foh_pg.cli.output import print_json, say
 from foh_pg.schema import migrations
 
 
-def migrate(
-    dsn: Dsn = None,
-    to: Annotated[
-        str, typer.Option("--to", help="Revision to go to, up or down: head, base or one of them.")
-    ] = "head",
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
+@click.command()
+@click.option("--to", default="head", help="Revision to go to, up or down: head, base or one of them.")
+@options.yes
+@options.dsn
+@options.json
+def migrate(to: str, yes: bool, dsn: str | None, json: bool) -> None:
     """Install schema foh, bring it up to date, or take it back."""
     to = migrations.resolve(to)
     with session(dsn, installed=False) as connection:
         start = migrations.revision(connection)
         if migrations.is_downgrade(start, to) and not yes:
-            typer.confirm(
-                f"Going back from revision {start} to {to} drops indexes and tables. Go on?",
+            click.confirm(
+                f"Going back from revision {start} to {to} drops indexes and what they learned; your own "
+                "tables stay. Go on?",
                 abort=True,
                 err=True,
             )

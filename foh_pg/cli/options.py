@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json as jsonlib
-from typing import Annotated, Any, Optional
+from collections.abc import Iterable
+from typing import Any
 
-import typer
+import click
 
 from foh_pg.errors import InputError
 
-Dsn = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-    typer.Option(
-        "--dsn", help="Connection string; without it libpq's environment variables decide.", metavar="DSN"
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-IndexName = Annotated[str, typer.Argument(help="Name of the index.", metavar="INDEX", show_default=False)]
+dsn = click.option(
+    "--dsn", metavar="DSN", help="Connection string; without it libpq's environment variables decide."
+)
+json = click.option("--json", is_flag=True, help="Print JSON, for programs.")
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+index_name = click.argument("name", metavar="INDEX")
+index_names = click.argument("names", metavar="[INDEX]...", nargs=-1)
 
 
-def parse_pairs(pairs: list[str], hint: str) -> dict[str, Any]:
+def parse_pairs(pairs: Iterable[str], hint: str) -> dict[str, Any]:
     """NAME=VALUE pairs; a value is JSON where it can be, else text: ``probes=8``, ``triggers=row``."""
     values = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"{pair!r} is not of the form NAME=VALUE", param_hint=hint)
+            raise click.BadParameter(f"{pair!r} is not of the form NAME=VALUE", param_hint=hint)
         try:
             values[name] = jsonlib.loads(value)
         except ValueError:

@@ -9,13 +9,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import click
 import psycopg
-import typer
 
 
 def say(message: str) -> None:
     """Tell the person; never read by programs."""
-    typer.echo(message, err=True)
+    click.echo(message, err=True)
 
 
 def fail(error: BaseException) -> None:
@@ -34,7 +34,7 @@ def one_line(error: BaseException) -> str:
 
 
 def print_json(data: Any) -> None:
-    typer.echo(json.dumps(data, default=plain, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    click.echo(json.dumps(data, default=plain, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
 def plain(value: Any) -> Any:

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import click
+
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, Json
 from foh_pg.cli.output import print_json, say
 from foh_pg.index import calls
 
 
-def repair(name: IndexName, dsn: Dsn = None, json: Json = False) -> None:
+@click.command()
+@options.index_name
+@options.dsn
+@options.json
+def repair(name: str, dsn: str | None, json: bool) -> None:
     """Queue what the triggers did not see: after replication, a data-only restore, ATTACH PARTITION.
 
     Compares the whole table with the index in one snapshot; the next update takes the rest from the stream.

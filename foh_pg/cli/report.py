@@ -1,27 +1,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName
 from foh_pg.cli.output import say
 from foh_pg.errors import InputError
 from foh_pg.quality.report import page, read_content
 
 
-def report(
-    name: IndexName,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for standard output.", metavar="FILE")
-    ] = Path("report.html"),
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, help="Show at most this many of the last runs.")
-    ] = 200,
-    dsn: Dsn = None,
-) -> None:
+@click.command()
+@options.index_name
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    metavar="FILE",
+    help="File to write; - for standard output.",
+)
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=200, help="Show at most this many of the last runs."
+)
+@options.dsn
+def report(name: str, output: Path, runs: int, dsn: str | None) -> None:
     """Write one page about an index: quality over versions, what its runs did, lists, labels, lag, time.
 
     The page is one HTML file that loads nothing from elsewhere.
@@ -29,7 +33,7 @@ def report(
     with session(dsn) as connection:
         text = page(read_content(connection, name, runs))
     if str(output) == "-":
-        typer.echo(text, nl=False)
+        click.echo(text, nl=False)
         return
     try:
         output.write_text(text, encoding="utf-8")

@@ -4,80 +4,77 @@ import json as jsonlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+import click
 import psycopg
-import typer
 from psycopg import sql
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, IndexName, Json, parse_pairs
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import Search, quoted
 from foh_pg.postgres.connect import own_path
 
-# typer reads the annotations at run time, on Python 3.10 too.
-Text = Optional[str]  # noqa: UP045
-Number = Optional[int]  # noqa: UP045
-Real = Optional[float]  # noqa: UP045
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 Row = dict[str, Any]
 
 SHOWN_BITS = 64
 
 
+@click.command()
+@options.index_name
+@click.option("--vector", help="The query, as [1, 2, ...]; - reads it from standard input.")
+@click.option("--like", metavar="KEY", help="Key of a row: rows like it, without it.")
+@click.option("-k", type=int, default=10, help="Rows to return.")
+@click.option("--probes", type=int, help="Lists to read.")
+@click.option("--shortlist", type=int, help="Rows to rank with the exact distance; 0: by bits alone.")
+@click.option(
+    "--labels",
+    type=float,
+    metavar="0..1",
+    help="What labels count: 0 nothing, only nearest vectors; 0.5 as learned; 1 the most.",
+)
+@click.option("--filter", metavar="SQL", help='Condition over the table\'s columns: "price < 100".')
+@click.option(
+    "--param", multiple=True, metavar="NAME=VALUE", help="Value that the filter reads as params ->> 'NAME'."
+)
+@click.option("--columns", metavar="A,B", help="Columns of the table to show: name,price.")
+@click.option("--explain", is_flag=True, help="Show how the search would be answered instead.")
+@options.dsn
+@options.json
 def search(
-    name: IndexName,
-    vector: Annotated[
-        Text, typer.Option("--vector", help="The query, as [1, 2, ...]; - reads it from standard input.")
-    ] = None,
-    like: Annotated[Text, typer.Option("--like", help="Key of a row: rows like it, without it.")] = None,
-    k: Annotated[int, typer.Option("-k", help="Rows to return.")] = 10,
-    probes: Annotated[Number, typer.Option("--probes", help="Lists to read.")] = None,
-    shortlist: Annotated[
-        Number, typer.Option("--shortlist", help="Rows to rank with the exact distance; 0: by bits alone.")
-    ] = None,
-    labels: Annotated[
-        Real,
-        typer.Option(
-            "--labels",
-            help="What labels count: 0 nothing, only nearest vectors; 0.5 as learned; 1 the most.",
-            metavar="0..1",
-        ),
-    ] = None,
-    filter: Annotated[
-        Text, typer.Option("--filter", help='Condition over the table\'s columns: "price < 100".')
-    ] = None,
-    param: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            "--param", help="Value that the filter reads as params ->> 'NAME'.", metavar="NAME=VALUE"
-        ),
-    ] = None,
-    columns: Annotated[
-        Text, typer.Option("--columns", help="Columns of the table to show: name,price.", metavar="A,B")
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show how the search would be answered instead.")
-    ] = False,
-    dsn: Dsn = None,
-    json: Json = False,
+    name: str,
+    vector: str | None,
+    like: str | None,
+    k: int,
+    probes: int | None,
+    shortlist: int | None,
+    labels: float | None,
+    filter: str | None,
+    param: tuple[str, ...],
+    columns: str | None,
+    explain: bool,
+    dsn: str | None,
+    json: bool,
 ) -> None:
     """Find the rows nearest to a vector, or to a row of the table: key, bits that differ, score."""
     if (vector is None) == (like is None):
-        raise typer.BadParameter("pass either --vector or --like", param_hint="--vector")
-    options = Search(k, probes, shortlist, labels, filter, parse_pairs(param, "--param") if param else None)
+        raise click.UsageError("pass either --vector or --like")
+    params = options.parse_pairs(param, "--param") if param else None
+    asked = Search(k, probes, shortlist, labels, filter, params)
     # A reader may not look at our version table: the functions themselves say what is missing.
     with session(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
         query = None if vector is None else parse_vector(vector)
         if explain:
-            rows = explained(index, index.embedding(like) if query is None else query, options)
+            rows = explained(index, index.embedding(like) if query is None else query, asked)
         else:
-            rows = found(connection, index, query, like, options, wanted(columns))
+            rows = found(connection, index, query, like, asked, wanted(columns))
     if json:
         print_json(rows)
     elif rows:
@@ -99,15 +96,15 @@ def advice(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
         ) from error
 
 
-def parse_vector(given: str) -> npt.NDArray[np.float32]:
+def parse_vector(given: str) -> list[float]:
     text = sys.stdin.read() if given == "-" else given
     try:
-        values = np.array(jsonlib.loads(text), dtype=np.float32)
-    except (ValueError, TypeError):
-        values = np.empty(0, dtype=np.float32)
-    if values.ndim != 1 or not len(values):
+        values = jsonlib.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list) or not values or {*map(type, values)} - {int, float}:
         shown = text if len(text) <= 40 else text[:37] + "..."
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{shown!r} is not a list of numbers like [0.5, 1, -2]", param_hint="--vector"
         )
     return values
@@ -117,10 +114,8 @@ def wanted(columns: str | None) -> list[str]:
     return [column.strip() for column in columns.split(",") if column.strip()] if columns else []
 
 
-def explained(index: Index, query: npt.ArrayLike, options: Search) -> list[Row]:
-    steps = index.explain(
-        query, options.k, probes=options.probes, shortlist=options.shortlist, labels=options.labels
-    )
+def explained(index: Index, query: npt.ArrayLike, asked: Search) -> list[Row]:
+    steps = index.explain(query, asked.k, probes=asked.probes, shortlist=asked.shortlist, labels=asked.labels)
     return [{"step": step, "value": value} for step, value in steps.items()]
 
 
@@ -137,12 +132,12 @@ def found(
     index: Index,
     query: npt.ArrayLike | None,
     like: str | None,
-    options: Search,
+    asked: Search,
     columns: list[str],
 ) -> list[Row]:
-    given = options._asdict()
+    given = asked._asdict()
     # A filter may call functions of the application; all else is named with its schema.
-    with own_path(connection) if options.filter is not None else nullcontext():
+    with own_path(connection) if asked.filter is not None else nullcontext():
         matches = index.search_like(like, **given) if query is None else index.search(query, **given)
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {index.about.key, *columns}

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+from typing import Any
 
+import click
 import psycopg
-import typer
 
+from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.trend import print_trend, read_trend
 from foh_pg.errors import IndexNotFound
@@ -33,14 +33,11 @@ WHERE n.nspname = 'foh'
 """
 
 
-def status(
-    name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(help="Only this index.", metavar="[INDEX]", show_default=False),
-    ] = None,
-    dsn: Dsn = None,
-    json: Json = False,
-) -> None:
+@click.command()
+@click.argument("name", metavar="[INDEX]", required=False)
+@options.dsn
+@options.json
+def status(name: str | None, dsn: str | None, json: bool) -> None:
     """Show the indexes: what they hold, what waits for the updater, how stale their codes are.
 
     With the name of one index also how it ranks and how its quality went over the versions.
@@ -61,7 +58,7 @@ def status(
     elif rows:
         print_table(rows, COLUMNS)
         if name is not None:
-            typer.echo("\nranks by " + ranking_text(rows[0]["ranking"]))
+            click.echo("\nranks by " + ranking_text(rows[0]["ranking"]))
         if name is not None and trend is not None:
             print_trend(name, trend)
     else:

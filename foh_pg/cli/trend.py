@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import psycopg
-import typer
 
 from foh_pg.cli.output import print_table, say
 from foh_pg.quality.history import Quality, quality, read_history, sparkline
@@ -24,7 +24,7 @@ def print_trend(name: str, trend: list[Quality]) -> None:
     if not trend:
         say(f"index {name!r}: nothing is known of its quality yet: run foh-pg evaluate {name}")
         return
-    typer.echo("")
+    click.echo()
     seen = [point for point in trend if point.held_out_map is not None]
     line("mAP on held-out rows, as the updater saw it", [(p.version, p.held_out_map) for p in seen])
     measured = [point for point in trend if point.evaluated is not None]
@@ -37,7 +37,7 @@ def line(title: str, points: list[tuple[int, float | None]]) -> None:
     if values:
         blocks = sparkline([value for _, value in values])
         (first, a), (last, b) = values[0], values[-1]
-        typer.echo(f"{title}: {a:.3f} {blocks} {b:.3f} (versions {first} to {last})")
+        click.echo(f"{title}: {a:.3f} {blocks} {b:.3f} (versions {first} to {last})")
 
 
 def as_row(point: Quality) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+from typing import Any
 
+import click
 import psycopg
-import typer
 
+from foh_pg.cli import options
 from foh_pg.cli.build import summary
 from foh_pg.cli.database import session
-from foh_pg.cli.options import Dsn, Json
 from foh_pg.cli.output import fail, print_json, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.errors import BusyError, FohError
@@ -20,36 +20,43 @@ NAMES = "SELECT name FROM foh.index WHERE status = 'ready' ORDER BY name"
 UNBUILT = "SELECT name FROM foh.index WHERE status <> 'ready' ORDER BY name"
 
 
+@click.command()
+@options.index_names
+@click.option("--all", "every", is_flag=True, help="All indexes of the database.")
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=BATCH_SIZE,
+    help="Entries of the stream per transaction.",
+)
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=0), help="Begin no further batch after that, per index."
+)
+@click.option(
+    "--full", is_flag=True, help="Read and encode the whole table again, for repair and comparison."
+)
+@options.dsn
+@options.json
 def update(
-    names: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Argument(help="Names of indexes.", metavar="[INDEX]...", show_default=False),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All indexes of the database.")] = False,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Entries of the stream per transaction.")
-    ] = BATCH_SIZE,
-    max_seconds: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("--max-seconds", min=0, help="Begin no further batch after that, per index."),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Read and encode the whole table again, for repair and comparison.")
-    ] = False,
-    dsn: Dsn = None,
-    json: Json = False,
+    names: tuple[str, ...],
+    every: bool,
+    batch_size: int,
+    max_seconds: float | None,
+    full: bool,
+    dsn: str | None,
+    json: bool,
 ) -> None:
     """Merge what was written into the lists, and learn from it. Safe to kill at any moment.
 
     Exit code 4 if an index was skipped because another updater is at work on it, and nothing else went wrong.
     """
     if bool(names) == every:
-        raise typer.BadParameter("name the indexes to update, or pass --all", param_hint="INDEX")
+        raise click.UsageError("name the indexes to update, or pass --all")
     runs: list[dict[str, Any]] = []
     failed = busy = False
     unforeseen: Exception | None = None
     with session(dsn) as connection:
-        chosen = list(names or ()) or choose_all(connection)
+        chosen = names or choose_all(connection)
         for name in chosen:
             try:
                 with progress_bar(name) as progress:
@@ -85,7 +92,7 @@ def update(
     if unforeseen is not None:
         raise unforeseen
     if failed or busy:
-        raise typer.Exit(1 if failed else BUSY)
+        raise click.exceptions.Exit(1 if failed else BUSY)
 
 
 def choose_all(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:

@@ -5,14 +5,14 @@ import signal
 import sys
 from contextlib import nullcontext
 from types import FrameType
-from typing import Annotated, Any, Optional
+from typing import Any
 
+import click
 import psycopg
-import typer
 from psycopg.conninfo import conninfo_to_dict
 
+from foh_pg.cli import options
 from foh_pg.cli.database import require_schema
-from foh_pg.cli.options import Dsn
 from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
 from foh_pg.updater.update import BATCH_SIZE
@@ -29,50 +29,64 @@ KEEPALIVE = {
 }
 
 
+@click.command()
+@options.index_names
+@click.option("--all", "every", is_flag=True, help="All indexes, also those created later.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.05),
+    default=5.0,
+    help="Seconds between two looks at the streams.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve a page for people at /, /metrics and /healthz there; 0: any.",
+)
+@click.option(
+    "--metrics-host", default="127.0.0.1", help="Address to serve on; 0.0.0.0: all of this machine."
+)
+@click.option(
+    "--metrics-allow-host",
+    "allowed",
+    multiple=True,
+    metavar="NAME",
+    help="A name with a dot under which browsers and Prometheus reach this; may be repeated.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=BATCH_SIZE,
+    help="Entries of the stream per transaction.",
+)
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=1), default=60.0, help="Then another index has its turn."
+)
+@click.option(
+    "--longest-wait",
+    type=click.FloatRange(min=1),
+    default=300.0,
+    help="Seconds between attempts after errors at the most.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=15.0,
+    help="Seconds that a statement may go on after SIGTERM.",
+)
+@options.dsn
 def watch(
-    names: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads it at run time, on Python 3.10 too
-        typer.Argument(help="Names of indexes.", metavar="[INDEX]...", show_default=False),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All indexes, also those created later.")] = False,
-    interval: Annotated[
-        float, typer.Option("--interval", min=0.05, help="Seconds between two looks at the streams.")
-    ] = 5.0,
-    metrics_port: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--metrics-port",
-            min=0,
-            max=65535,
-            help="Serve a page for people at /, /metrics and /healthz there; 0: any.",
-        ),
-    ] = None,
-    metrics_host: Annotated[
-        str, typer.Option("--metrics-host", help="Address to serve on; 0.0.0.0: all of this machine.")
-    ] = "127.0.0.1",
-    allowed: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            "--metrics-allow-host",
-            help="A name with a dot under which browsers and Prometheus reach this; may be repeated.",
-            metavar="NAME",
-            show_default=False,
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Entries of the stream per transaction.")
-    ] = BATCH_SIZE,
-    max_seconds: Annotated[
-        float, typer.Option("--max-seconds", min=1, help="Then another index has its turn.")
-    ] = 60.0,
-    longest_wait: Annotated[
-        float,
-        typer.Option("--longest-wait", min=1, help="Seconds between attempts after errors at the most."),
-    ] = 300.0,
-    grace: Annotated[
-        float, typer.Option("--grace", min=0, help="Seconds that a statement may go on after SIGTERM.")
-    ] = 15.0,
-    dsn: Dsn = None,
+    names: tuple[str, ...],
+    every: bool,
+    interval: float,
+    metrics_port: int | None,
+    metrics_host: str,
+    allowed: tuple[str, ...],
+    batch_size: int,
+    max_seconds: float,
+    longest_wait: float,
+    grace: float,
+    dsn: str | None,
 ) -> None:
     """Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.
 
@@ -83,18 +97,16 @@ def watch(
     With --metrics-port a browser shows at / how all indexes are, kept fresh.
     """
     if bool(names) == every:
-        raise typer.BadParameter("name the indexes to watch, or pass --all", param_hint="INDEX")
+        raise click.UsageError("name the indexes to watch, or pass --all")
     log_to_stderr()
-    settings = Settings(
-        tuple(names or ()), interval, batch_size, max_seconds, longest_wait=longest_wait, grace=grace
-    )
+    settings = Settings(names, interval, batch_size, max_seconds, longest_wait=longest_wait, grace=grace)
     watcher = Watcher(lambda: open_connection(dsn), settings)
     heed_signals(watcher)
     pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)
     server = (
         nullcontext()
         if metrics_port is None
-        else serving(metrics_host, metrics_port, watcher.counters, watcher.health, pages, allowed or ())
+        else serving(metrics_host, metrics_port, watcher.counters, watcher.health, pages, allowed)
     )
     log = logging.getLogger(__name__)
     with server as port:

@@ -6,9 +6,8 @@ The connection is the application's, and so is its search_path: everything is na
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy.typing as npt
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
@@ -16,6 +15,12 @@ from foh_pg.errors import InputError
 from foh_pg.index.results import Description
 from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import PackedVector, PackedVectors
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Raised by the server where a code was made for another version than the present one.
+OTHER_VERSION = "FH002"
 
 # Seconds that a search on a standby waits for a position of the log.
 PATIENCE = 10.0

@@ -15,9 +15,6 @@ from foh_pg.hashing import Geometry
 from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import as_float32, parse_vector
 
-# Raised by the server where a code was made for another version than the present one.
-OTHER_VERSION = "FH002"
-
 
 class HashFunctions(NamedTuple):
     """What makes the bits of a query in one version of an index.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import parse_vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Description(NamedTuple):

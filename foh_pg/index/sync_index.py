@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 from psycopg import errors
 from psycopg.pq import TransactionStatus
@@ -16,13 +14,16 @@ from psycopg.rows import dict_row, tuple_row
 from foh_pg.errors import InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.encoder import OTHER_VERSION, HashFunctions
 from foh_pg.index.results import Description, Match, batches, missing_index, one_code, one_vector
 from foh_pg.postgres import vectors
 from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from psycopg_pool import ConnectionPool
+
+    from foh_pg.index.encoder import HashFunctions
 
     Connection = psycopg.Connection[Any] | ConnectionPool[Any]
 
@@ -178,6 +179,9 @@ class Index:
 
     def hash_functions(self) -> HashFunctions:
         """The present thresholds and hash functions, to encode queries with."""
+        # Encoding needs numpy, which other searches can do without.
+        from foh_pg.index.encoder import HashFunctions
+
         rows = self._fetch(calls.hash_functions(self.name), binary=True)
         return HashFunctions.from_rows(rows, self.about.distance)
 
@@ -244,7 +248,7 @@ class Index:
                         rows = _execute(link, call)
             except psycopg.Error as error:
                 self._functions = None
-                if error.sqlstate != OTHER_VERSION or attempt:
+                if error.sqlstate != calls.OTHER_VERSION or attempt:
                     raise
             else:
                 self._functions = functions

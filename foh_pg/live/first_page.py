@@ -14,6 +14,10 @@ from foh_pg.quality.report.svg import Series, number
 
 # Width and height of the drawing on a card.
 SMALL = (460, 180)
+WORDS = (
+    '<p class="note">P@10: of the first ten rows, the share that has a label of the query; recall@10: of '
+    "the exact ten nearest, the share among the first ten; both by foh-pg evaluate.</p>"
+)
 
 
 def first_page(overview: Overview) -> str:
@@ -26,7 +30,7 @@ def first_page(overview: Overview) -> str:
     parts = [
         f"<h1>Indexes of {escape(overview.database)}</h1>",
         f'<p class="note">as of {when}; foh-pg {foh_pg.__version__}</p>',
-        f'<div class="indexes">{"".join(cards)}</div>' if cards else none,
+        f'<div class="indexes">{"".join(cards)}</div>{WORDS}' if cards else none,
         "<h2>The last runs</h2>",
         table(overview.runs) if overview.runs else '<p class="note">No run yet.</p>',
     ]
@@ -88,7 +92,7 @@ def pill(healthy: bool, under_way: bool) -> str:
 
 def last(index: IndexNow, now: datetime) -> str:
     ended = index.health["last_run"]
-    return "no run yet" if ended is None else f"last run {duration((now - ended).total_seconds())} ago"
+    return "no update yet" if ended is None else f"last update {duration((now - ended).total_seconds())} ago"
 
 
 def duration(seconds: float) -> str:

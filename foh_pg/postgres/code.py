@@ -1,16 +1,21 @@
-"""Codes as parameters and results of single queries: `bit(k)` between psycopg and packed numpy bytes."""
+"""Codes as parameters and results of single queries: `bit(k)` between psycopg and packed numpy bytes.
+
+A search registers them whether it has a code to send or not, so numpy is imported by what needs it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from psycopg import postgres
 from psycopg.abc import AdaptContext
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
 from foh_pg.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 BIT = postgres.types["bit"].oid
 
@@ -21,7 +26,7 @@ class Code:
     __slots__ = ("bits", "packed")
 
     def __init__(self, packed: np.ndarray[Any, np.dtype[np.uint8]], bits: int) -> None:
-        if packed.dtype != np.uint8 or packed.shape != ((bits + 7) // 8,):
+        if packed.dtype != "uint8" or packed.shape != ((bits + 7) // 8,):
             raise InputError(
                 f"a code of {bits} bits is packed into {(bits + 7) // 8} uint8, "
                 f"and got {packed.dtype} of shape {packed.shape}"
@@ -32,9 +37,13 @@ class Code:
     @classmethod
     def from_string(cls, digits: str) -> Code:
         """From the digits that PostgreSQL prints: ``Code.from_string("0110")``."""
+        import numpy as np
+
         return cls(np.packbits(np.frombuffer(digits.encode(), dtype=np.uint8) == ord("1")), len(digits))
 
     def __str__(self) -> str:
+        import numpy as np
+
         return "".join(map(str, np.unpackbits(self.packed, count=self.bits)))
 
     def __repr__(self) -> str:
@@ -74,6 +83,8 @@ class CodeBinaryLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> Code:
+        import numpy as np
+
         raw = bytes(data)
         return Code(np.frombuffer(raw, dtype=np.uint8, offset=4), int.from_bytes(raw[:4], "big"))
 

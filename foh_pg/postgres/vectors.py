@@ -2,19 +2,23 @@
 
 The one codec of the client and of all frameworks. pgvector's own needs the oid of its type, which
 would cost a question to the server.
+
+numpy takes longer to import than `foh-pg search --like` takes to run, so it is imported by what needs it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 from psycopg.types.string import ByteaBinaryLoader
 
 from foh_pg.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class PackedVector:
@@ -44,11 +48,13 @@ class PackedVectors:
 
 
 def as_float32(values: npt.ArrayLike, dimensions: int) -> npt.NDArray[np.float32]:
+    import numpy as np
+
     shape = "a vector" if dimensions == 1 else "a matrix with a query in each row"
     try:
         with np.errstate(over="ignore"):
             array = np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the query is not {shape}: {error}") from error
     if array.ndim != dimensions:
         raise InputError(f"the query must be {shape}, this one has {array.ndim} dimensions")
@@ -78,6 +84,8 @@ class PackedVectorsDumper(Dumper):
     oid = 0
 
     def dump(self, obj: PackedVectors) -> Buffer | None:
+        import numpy as np
+
         count, width = obj.values.shape
         rows = np.zeros(
             count, dtype=[("length", ">i4"), ("width", ">i2"), ("unused", ">i2"), ("values", ">f4", (width,))]
@@ -90,6 +98,8 @@ class PackedVectorsDumper(Dumper):
 
 def parse_vector(data: bytes) -> npt.NDArray[np.float32]:
     """A vector as the server sends it in binary."""
+    import numpy as np
+
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
 
 

@@ -60,6 +60,8 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
     """Put the hash functions of an earlier version back; every row is encoded again."""
     with open_session(target) as session:
         found = _locked(session, index)
+        # Before a run begins: that somebody asked for a version that never was is no failure of the index.
+        _learned(session, found, to)
         run = Run(found.name, "rollback", found.version, found.version, progress=progress)
         with recorded(session, run):
             run.begin(session)
@@ -179,17 +181,24 @@ def _plain_model(index: IndexRow, sample: Rows) -> Model:
 
 
 def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Arrays | None]:
-    """The hash functions that a version served: its own, or those of the last version before that has any."""
-    kept = [learned for (learned,) in session.rows(MODELS)]
-    earlier = [learned for learned in kept if learned <= version]
-    arrays = load_arrays(session, "served", earlier[-1]) if earlier and version <= index.version else None
-    if arrays is None:
-        raise BuildError(
-            f"index {index.name!r} has no model of version {version}: those kept (option keep_versions) are "
-            f"of versions {', '.join(map(str, kept)) or 'none'}"
-        )
+    """The hash functions that a version served, and the state of the learner that made them."""
+    learned = _learned(session, index, version)
+    arrays = load_arrays(session, "served", learned)
+    assert arrays is not None
     model = Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
-    return model, load_arrays(session, "learner", earlier[-1])
+    return model, load_arrays(session, "learner", learned)
+
+
+def _learned(session: Session, index: IndexRow, version: int) -> int:
+    """The version that learned what a version served: itself, or the last one before it that learned."""
+    kept: list[int] = [learned for (learned,) in session.rows(MODELS)]
+    earlier = [learned for learned in kept if learned <= version]
+    if not earlier or version > index.version:
+        known = f"those kept are of versions {', '.join(map(str, kept))}" if kept else "none is kept"
+        raise BuildError(
+            f"index {index.name!r} has no model of version {version}: {known} (option keep_versions)"
+        )
+    return earlier[-1]
 
 
 def _with_own_geometry(index: IndexRow, model: Model, seen: Look) -> Model:

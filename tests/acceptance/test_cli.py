@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from foh_pg.cli import app
 from foh_pg.schema import migrations
@@ -173,6 +173,14 @@ class TestConnection:
         result = CliRunner().invoke(app, ["status", "--dsn=host=/nowhere"])
         assert result.exit_code == 1
         assert re.fullmatch(r"foh-pg: .*/nowhere.*\n", result.stderr)
+        assert "--dsn" not in result.stderr
+
+    @pytest.mark.parametrize("command", ["status", "doctor"])
+    def test_who_names_no_database_is_told_how(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PGHOST", "/nowhere")
+        result = CliRunner().invoke(app, [command])
+        assert result.exit_code == 1
+        assert re.fullmatch(r"foh-pg: .*/nowhere.* Name the database with --dsn.*\n", result.stderr)
 
     def test_version(self) -> None:
         assert CliRunner().invoke(app, ["version"]).stdout.startswith("foh-pg 0.")

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours

@@ -59,7 +59,7 @@ class TestHtml:
         page = Page(text)
         assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         assert page.loads == ["data:,", "/index/digits"]
-        assert re.search(r"digits well on (public\.)?digit; last run \d+ s ago", page.text), page.text
+        assert re.search(r"digits well on (public\.)?digit; last update \d+ s ago", page.text), page.text
         assert "evaluate 2 40 0 0" in page.text
         assert page.counts["svg"] == 1
         status, _, text = watcher.ask("/index/digits")

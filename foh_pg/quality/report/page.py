@@ -84,7 +84,7 @@ def facts(stat: dict[str, Any]) -> str:
         "lists": number(stat["centers"]),
         "stale bits": f"{stat['stale']:.2%}",
         "waiting in the stream": number(stat["stream"]),
-        "oldest has waited": f"{stat['lag_seconds']:.0f} s",
+        "oldest has waited": f"{stat['lag_seconds']:.0f} s" if stat["stream"] else "–",
         "size": f"{stat['bytes'] / 1e6:.1f} MB",
     }
     return (

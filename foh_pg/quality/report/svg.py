@@ -70,8 +70,16 @@ class Axes:
     height: float = HEIGHT
 
     def x(self, value: float) -> float:
-        span = (self.x_high - self.x_low) or 1
-        return LEFT + (value - self.x_low) / span * (self.width - LEFT - RIGHT)
+        """The place of a number; the only one there is stands in the middle, not on the axis.
+
+        Examples
+        --------
+        >>> Axes(2, 4, [0, 1]).x(2), Axes(2, 2, [0, 1]).x(2)
+        (58.0, 402.0)
+        """
+        span = self.x_high - self.x_low
+        share = (value - self.x_low) / span if span else 0.5
+        return LEFT + share * (self.width - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
         low, high = self.y_ticks[0], self.y_ticks[-1]

@@ -322,8 +322,14 @@ class TestRefusals:
     def test_no_such_version(self, connection: Connection) -> None:
         prepare(connection, 400)
         update(connection, "digits")
-        with pytest.raises(BuildError, match="has no model of version 1"):
-            rollback(connection, "digits", 1)
+        for version in (1, 99):
+            with pytest.raises(
+                BuildError, match=f"has no model of version {version}: those kept are of versions 2 "
+            ):
+                rollback(connection, "digits", version)
+        # Nothing was begun: no run that failed makes the index look ill.
+        assert connection.execute("SELECT kind, error FROM foh.run").fetchall() == [("update", None)]
+        assert connection.execute("SELECT healthy FROM foh.health()").fetchall() == [(True,)]
 
     def test_row_level_security_is_an_error_and_not_half_a_table(
         self, connection: Connection, database: Database, superuser: Connection

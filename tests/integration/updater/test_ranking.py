@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
