@@ -115,7 +115,9 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
     # With the dial at 1 a search asks for labels above all, as a filter does.
     turned = [f for f in figures if f.way == "foh" and f.ranked_by == LABELS]
     rival = _best([best[k], cosine, *turned], k)
-    if sample.share >= NEARLY_ALL_LABELLED and Gain.of(filtered, rival, k).worthwhile:
+    by_label = sample.share >= NEARLY_ALL_LABELLED and Gain.of(filtered, rival, k).worthwhile
+    # Answers are asked for that are near in both senses: any rows of the right label will not do.
+    if by_label and not (gain.worthwhile and _nearer(best[k], filtered)):
         return Advice(
             "label filter",
             f"Classify the query and filter by label: its P@{k} is {filtered.precision[k]:.3f}"
@@ -129,6 +131,7 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
         f"Use this index with {chosen} bits: {told} ({gain.mean:+.3f}), and {chosen} bits are the fewest "
         "with no clear loss against the best."
         + _unlabelled(sample, figures, chosen, k)
+        + (_any_of_label(filtered, k) if by_label else "")
         + _projection(figures, best[k], k)
         + _nearest_of_label(sample, figures, best[k], k)
         + _rising(sample, figures, reached, k),
@@ -156,6 +159,21 @@ def _near(figure: Figure) -> str:
     return "" if figure.recall is None else f" (recall of the exact ten {figure.recall:.3f})"
 
 
+def _nearer(figure: Figure, other: Figure) -> bool:
+    """Whether the answers of one way are known to be nearer than those of another."""
+    if figure.recall is None or other.recall is None:
+        return False
+    return figure.recall >= other.recall + WORTHWHILE
+
+
+def _any_of_label(filtered: Figure, k: int) -> str:
+    """Tell where a classifier finds more by label alone."""
+    return (
+        f" To classify the query and filter by label would reach {filtered.precision[k]:.3f}"
+        f"{_near(filtered)}: the choice where the label is all that counts."
+    )
+
+
 def _projection(figures: Sequence[Figure], best: Figure, k: int) -> str:
     """Tell where vectors of label scores find more by label."""
     found = [f for f in figures if f.way == "supervised projection" and Gain.of(f, best, k).worthwhile]
@@ -171,7 +189,7 @@ def _nearest_of_label(sample: Sample, figures: Sequence[Figure], best: Figure, k
     found = _only(figures, NEAREST_OF_LABEL)
     if sample.share < NEARLY_ALL_LABELLED or Gain.of(found, best, k).loss:
         return ""
-    if found.recall is None or best.recall is None or found.recall < best.recall + WORTHWHILE:
+    if not _nearer(found, best):
         return ""
     return (
         " To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "

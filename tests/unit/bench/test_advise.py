@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from foh_pg.arrays.labels import LabelSets
@@ -86,6 +88,22 @@ def test_a_clear_gain_that_is_not_worth_it() -> None:
 def test_a_filter_must_be_clearly_better() -> None:
     assert advise(shares(0.1), {32: shares(0.4)}, shares(0.43)).choice == "label filter"
     assert advise(shares(0.1), {32: shares(0.4)}, shares(0.43, 0.4)).choice == "foh"
+
+
+def test_a_filter_that_gives_any_rows_of_the_label_is_told_and_not_chosen() -> None:
+    known = figures(shares(0.1), {32: shares(0.4)}, shares(0.5))
+    far = [
+        replace(figure, recall=0.01) if figure.way == "classify and filter" else figure for figure in known
+    ]
+    advice = decide(sample(), far)
+    assert advice.choice == "foh"
+    assert "filter by label would reach 0.500 (recall of the exact ten 0.010)" in advice.reason
+    # An index that is no better than the distance alone is no choice, however near its answers are.
+    useless = figures(shares(0.4), {32: shares(0.4)}, shares(0.5))
+    far = [
+        replace(figure, recall=0.01) if figure.way == "classify and filter" else figure for figure in useless
+    ]
+    assert decide(sample(), far).choice == "label filter"
 
 
 def test_the_fewest_bits_with_no_clear_loss() -> None:
