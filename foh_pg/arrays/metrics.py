@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
-from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Labels, Vocabulary
 from foh_pg.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,7 +69,7 @@ def evaluate(
     ----------
     queries, base : arrays of uint8
         Packed codes.
-    query_labels, base_labels : see `foh_pg.arrays.labels.Vocabulary`
+    query_labels, base_labels : see `foh_pg.arrays.vocabulary.Vocabulary`
         Labels of both, in the same form.
     at : sequence of int
         Where to take precision and recall.

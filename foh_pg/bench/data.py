@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Labels, Vocabulary
 from foh_pg.errors import InputError
 
 # Where Debian's package dataset-fashion-mnist puts its files.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.labels import Labels
+from foh_pg.arrays.vocabulary import Labels
 from foh_pg.bench.data import Dataset
 from foh_pg.errors import InputError
 

@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from foh_pg import hashing
 from foh_pg.arrays import codes
-from foh_pg.arrays.labels import Labels, LabelSets, Vocabulary
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Labels, Vocabulary
 from foh_pg.errors import InputError, StateError
 from foh_pg.learners import registry
 from foh_pg.learners.rows import FloatArray, KeyArray, WarmRows, check_keys, check_rows, join_keys
@@ -143,7 +144,8 @@ class Learner(ABC):
         X : array (n, d)
             The rows. NaN or infinity is an error and leaves the learner as it was.
         Y : label sets, names, a multi-hot array (n, c) or None
-            The labels, see `foh_pg.arrays.labels.Vocabulary`. Rows without any are counted and take no part.
+            The labels, see `foh_pg.arrays.vocabulary.Vocabulary`. Rows without any are counted and take no
+            part.
         keys : 1-d array of integers or strings, optional
             What the caller knows the rows by; see `forget_keys`.
         """

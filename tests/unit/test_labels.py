@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foh_pg.arrays.labels import LabelSets, Vocabulary
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.errors import InputError
 
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)

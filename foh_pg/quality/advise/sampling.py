@@ -11,7 +11,8 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
-from foh_pg.arrays.labels import LabelSets, Vocabulary
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 

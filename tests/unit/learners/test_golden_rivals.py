@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foh_pg.arrays.labels import Vocabulary
+from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.learners import BSODH, HMOH, OSH, AdaptHash, MIHash, SketchHash
 from tests.unit.learners.golden import digits, load
 
