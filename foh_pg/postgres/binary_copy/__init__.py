@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from foh_pg.arrays.ragged import Ragged
-from foh_pg.postgres.binary_copy.columns import (
+from foh_pg.postgres.binary_copy.column import Column, RowError
+from foh_pg.postgres.binary_copy.fixed import (
     BOOL,
     CHAR,
     FLOAT4,
@@ -11,17 +12,13 @@ from foh_pg.postgres.binary_copy.columns import (
     INT2,
     INT4,
     INT8,
-    TEXT,
     UUID,
-    Array,
     Bits,
-    Column,
     HalfVector,
-    Nullable,
-    RowError,
     Vector,
 )
 from foh_pg.postgres.binary_copy.reader import copy_out
+from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable
 from foh_pg.postgres.binary_copy.writer import copy_in
 
 __all__ = [

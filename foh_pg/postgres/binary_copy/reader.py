@@ -8,7 +8,8 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.postgres.binary_copy.buffer import NDArray, gather, gather_int4
-from foh_pg.postgres.binary_copy.columns import Column, Fixed, RowError
+from foh_pg.postgres.binary_copy.column import Column, RowError
+from foh_pg.postgres.binary_copy.fixed import Fixed
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 HEADER = len(SIGNATURE) + 8

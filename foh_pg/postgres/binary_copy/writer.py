@@ -9,7 +9,8 @@ from psycopg import sql
 
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy.buffer import NDArray, as_bytes, scatter, scatter_pieces
-from foh_pg.postgres.binary_copy.columns import Column, Fixed
+from foh_pg.postgres.binary_copy.column import Column
+from foh_pg.postgres.binary_copy.fixed import Fixed
 from foh_pg.postgres.binary_copy.reader import SIGNATURE, TRAILER, row_dtype, row_width
 
 # Rows that are made and sent at a time: so many that the cost of a call does not matter.
