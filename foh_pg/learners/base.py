@@ -12,11 +12,8 @@ Learned attributes end with an underscore. Arrays, numbers, strings, None, gener
 
 from __future__ import annotations
 
-import inspect
-import json
-import os
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,25 +23,16 @@ from foh_pg import hashing
 from foh_pg.arrays import codes
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.vocabulary import Labels, Vocabulary
-from foh_pg.errors import InputError, StateError
-from foh_pg.learners import registry
-from foh_pg.learners.rows import FloatArray, KeyArray, WarmRows, check_keys, check_rows, join_keys
-from foh_pg.learners.state import (
-    Part,
-    State,
-    load_state,
-    rng_from_array,
-    rng_to_array,
-    save_state,
-    seal,
-    unseal,
-)
+from foh_pg.errors import InputError
+from foh_pg.learners.rows import FloatArray, KeptRows, KeyArray, WarmRows, check_keys, check_rows, join_keys
+from foh_pg.learners.saved import Saved
+from foh_pg.learners.state import Part
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Learner(ABC):
+class Learner(Saved):
     """Base of all learners.
 
     Attributes
@@ -63,11 +51,12 @@ class Learner(ABC):
         Number of stages learned.
     """
 
-    name: ClassVar[str] = ""
     supervised: ClassVar[bool] = True
     # Whether codes are signs of a linear function of the row, as an index stores it.
     linear: ClassVar[bool] = True
     _parts: ClassVar[Mapping[str, type[Part]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
+    # Attributes that hold past rows by their keys, beside those of the warm-up.
+    _kept: ClassVar[tuple[str, ...]] = ()
     _dtype: npt.DTypeLike = np.float64
 
     bits: int
@@ -168,8 +157,8 @@ class Learner(ABC):
 
     def _check_batch(self, keys: KeyArray) -> None:
         """Raise InputError for keys that cannot join those kept so far."""
-        if self.started and self.warm_rows_ is not None:
-            join_keys(self.warm_rows_.keys, keys)
+        for kept in self._kept_rows().values():
+            join_keys(kept.keys, keys)
 
     def _feed(self, rows: FloatArray, sets: LabelSets, keys: KeyArray) -> None:
         if self.warm_rows_ is None:
@@ -202,12 +191,22 @@ class Learner(ABC):
         self.bias_ = self.mean_ @ self.projection_.astype(np.float32).astype(np.float64)
 
     def forget_keys(self, keys: npt.ArrayLike) -> int:
-        """Drop deleted or relabelled rows from what is kept of past rows; return how many were there."""
-        if not self.started or self.warm_rows_ is None:
-            return 0
-        before = len(self.warm_rows_)
-        self.warm_rows_ = self.warm_rows_.without(np.asarray(keys))
-        return before - len(self.warm_rows_)
+        """Drop deleted or relabelled rows from what is kept of past rows; return how many were there.
+
+        What was learned from them stays, until the learner forgets it or is built anew.
+        """
+        dropped = 0
+        for name, kept in self._kept_rows().items():
+            left = kept.without(np.asarray(keys))
+            setattr(self, name, left)
+            # While the learner warms up, the same rows are in both places.
+            dropped = max(dropped, len(kept) - len(left))
+        return dropped
+
+    def _kept_rows(self) -> dict[str, KeptRows]:
+        """Past rows that the learner has, by the attribute that holds them."""
+        found = {name: vars(self).get(name) for name in ("warm_rows_", *self._kept)}
+        return {name: kept for name, kept in found.items() if kept is not None}
 
     def stand_for(self, rows: int) -> bool:
         """Take what was learned so far as a sample of `rows` rows; return whether the learner can."""
@@ -257,116 +256,3 @@ class Learner(ABC):
     def label_names_(self) -> tuple[str, ...]:
         """Label names in the order of the columns of a label projection."""
         return self.vocabulary_.names
-
-    # -- saved state ---------------------------------------------------------------------------------------
-
-    def parameters(self) -> dict[str, Any]:
-        """Hyper-parameters as given."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
-
-    def set_parameters(self, **changed: Any) -> Self:
-        """Change hyper-parameters of a learner that goes on; what it has learned stays.
-
-        A value that makes no sense is an InputError and leaves the learner as it was.
-        """
-        before = self.parameters()
-        unknown = sorted(changed.keys() - before.keys())
-        if unknown:
-            raise InputError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
-        vars(self).update(changed)
-        try:
-            self._check_parameters()
-        except InputError:
-            vars(self).update(before)
-            raise
-        return self
-
-    def state(self, without: Collection[str] = ()) -> State:
-        """Give everything as a flat dict of plain arrays with a format version.
-
-        Parameters
-        ----------
-        without : names of attributes
-            Parts that the caller keeps elsewhere and hands back to `from_state`.
-
-        Examples
-        --------
-        >>> from foh_pg.learners import RandomHyperplanes
-        >>> learner = RandomHyperplanes(bits=8).start(4)
-        >>> restored = RandomHyperplanes.from_state(learner.state())
-        >>> bool((restored.projection_ == learner.projection_).all())
-        True
-        """
-        arrays: State = {"learner": np.array(self.name)}
-        plain = {}
-        for name, value in self.parameters().items():
-            if isinstance(value, (np.ndarray, list, tuple)):
-                arrays[f"parameter/{name}"] = np.asarray(value)
-            else:
-                plain[name] = value.item() if isinstance(value, np.generic) else value
-        arrays["parameters"] = np.array(json.dumps(plain))
-        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        arrays["elsewhere"] = np.array(json.dumps(sorted(without)))
-        for name in without:
-            del learned[name]
-        arrays["absent"] = np.array(json.dumps([name for name, value in learned.items() if value is None]))
-        for name, value in learned.items():
-            if value is not None:
-                arrays.update(self._pack_attribute(name, value))
-        return seal(arrays)
-
-    def _pack_attribute(self, name: str, value: Any) -> State:
-        if name in self._parts:
-            return {f"part/{name}/{key}": array for key, array in value.to_arrays().items()}
-        if isinstance(value, np.random.Generator):
-            return {f"rng/{name}": rng_to_array(value)}
-        return {f"learned/{name}": np.asarray(value)}
-
-    @classmethod
-    def from_state(cls, saved: Mapping[str, Any], **parts: Any) -> Self:
-        """Restore a learner, bit for bit: its next stage is the one the saved learner would have made.
-
-        `parts` are the attributes that the state was taken without.
-        """
-        arrays = unseal(saved)
-        try:
-            found = registry.get(str(arrays.pop("learner")))
-            if not issubclass(found, cls):
-                raise StateError(f"this is the state of a {found.__name__}, not of a {cls.__name__}")
-            parameters = json.loads(str(arrays.pop("parameters")))
-            for key in [key for key in arrays if key.startswith("parameter/")]:
-                parameters[key.removeprefix("parameter/")] = arrays.pop(key)
-            elsewhere = json.loads(str(arrays.pop("elsewhere")))
-            if sorted(parts) != elsewhere:
-                raise StateError(f"the state was taken without {elsewhere}, it was given {sorted(parts)}")
-            learner = found(**parameters)
-            learner._unpack(arrays)
-            vars(learner).update(parts)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the state does not fit this version of foh_pg: {error}") from error
-        return learner
-
-    def _unpack(self, arrays: State) -> None:
-        for name in json.loads(str(arrays.pop("absent"))):
-            setattr(self, name, None)
-        parts: dict[str, State] = {}
-        for key, array in arrays.items():
-            kind, name, *rest = key.split("/")
-            if kind == "part":
-                parts.setdefault(name, {})[rest[0]] = array.copy()
-            elif kind == "rng":
-                setattr(self, name, rng_from_array(array))
-            else:
-                setattr(self, name, array.item() if array.shape == () else array.copy())
-        for name, part in parts.items():
-            setattr(self, name, self._parts[name].from_arrays(part))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one npz file, without pickle."""
-        save_state(path, self.state())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        return cls.from_state(load_state(path))

@@ -16,7 +16,7 @@ from foh_pg.learners.base import Learner
 from foh_pg.learners.initial import initial_projection
 from foh_pg.learners.registry import register
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
-from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
+from foh_pg.learners.rows import FloatArray, KeyArray
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,6 +67,7 @@ class BSODH(Learner):
 
     name = "bsodh"
     _parts: ClassVar = {**Learner._parts, "reservoir_": Reservoir}
+    _kept = ("reservoir_",)
 
     reservoir_: Reservoir
 
@@ -151,21 +152,6 @@ class BSODH(Learner):
             gram, self.sigma * (rows.T @ codes), assume_a="pos", check_finite=False
         )
         return solution
-
-    def _check_batch(self, keys: KeyArray) -> None:
-        super()._check_batch(keys)
-        if self.started:
-            join_keys(self.reservoir_.keys, keys)
-
-    def forget_keys(self, keys: npt.ArrayLike) -> int:
-        """Drop deleted or relabelled rows from the reservoir; return how many were there."""
-        dropped = super().forget_keys(keys)
-        if not self.started:
-            return dropped
-        before = len(self.reservoir_)
-        self.reservoir_ = self.reservoir_.without(np.asarray(keys))
-        # While the learner warms up its rows are counted there already.
-        return dropped if self.warm_rows_ is not None else dropped + before - len(self.reservoir_)
 
 
 def _signs(scores: Floats) -> Floats:

@@ -16,9 +16,10 @@ from foh_pg.learners import stage
 from foh_pg.learners.base import Learner
 from foh_pg.learners.foh_parameters import FOHParameters
 from foh_pg.learners.hyperplanes import random_projection
+from foh_pg.learners.initial import initial_projection
 from foh_pg.learners.registry import register
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
-from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
+from foh_pg.learners.rows import FloatArray, KeyArray
 from foh_pg.learners.similarity import balance, label_matrix
 from foh_pg.learners.state import Part
 
@@ -115,6 +116,7 @@ class FOH(FOHParameters):
 
     name = "foh"
     _parts: ClassVar[Mapping[str, type[Part]]] = {**Learner._parts, "reservoir_": Reservoir}
+    _kept = ("reservoir_",)
 
     label_projection_: npt.NDArray[np.float64]
     anchor_projection_: npt.NDArray[np.float64]
@@ -133,7 +135,7 @@ class FOH(FOHParameters):
 
     def _restart(self) -> None:
         d, k = self.dimensions_, self.bits
-        self.stage_projection_ = self._initial_projection()
+        self.stage_projection_ = initial_projection(self.rng_, self.initial_projection, d, k)
         self.label_projection_ = self._initial_label_projection()
         self.anchor_projection_ = self.label_projection_.copy()
         if self.preset == "paper":
@@ -147,11 +149,6 @@ class FOH(FOHParameters):
         self.eta_s_ = self.eta_d_ = None
         self.stages_ = self.rows_untrained_ = 0
         self._serve(self.stage_projection_)
-
-    def _check_batch(self, keys: KeyArray) -> None:
-        super()._check_batch(keys)
-        if self.started:
-            join_keys(self.reservoir_.keys, keys)
 
     def _learn(self, rows: FloatArray, sets: LabelSets, keys: KeyArray) -> None:
         if self.multi_label_ is None:
@@ -289,19 +286,6 @@ class FOH(FOHParameters):
             self.cross_ = self.forget * self.cross_ + cross
             self.stage_projection_ = stage.projection(self.gram_, self.cross_, self._constants())
             self._serve(self.stage_projection_)
-
-    def forget_keys(self, keys: npt.ArrayLike) -> int:
-        """Drop deleted or relabelled rows from the kept ones; return how many were there.
-
-        Their part in the sums behind W stays until `forget` or a rebuild removes it.
-        """
-        dropped = super().forget_keys(keys)
-        if not self.started:
-            return dropped
-        before = len(self.reservoir_)
-        self.reservoir_ = self.reservoir_.without(np.asarray(keys))
-        # While the learner warms up the same rows are in both places.
-        return max(dropped, before - len(self.reservoir_))
 
     def stand_for(self, rows: int) -> bool:
         """Weigh all that was learned so far as a sample of `rows` rows; return whether that was done.

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.similarity import Kind
 from foh_pg.learners.stage import Constants
 
@@ -121,17 +120,6 @@ class FOHParameters(Learner):
         memory = self._memory_rows()
         if memory is not None and memory < 1:
             raise InputError(f"memory must be at least 1 row, or None for all, not {memory}")
-
-    def _initial_projection(self) -> npt.NDArray[np.float64]:
-        if self.initial_projection is None:
-            return random_projection(self.rng_, self.dimensions_, self.bits)
-        given = np.array(self.initial_projection, dtype=np.float64)
-        if given.shape != (self.dimensions_, self.bits) or not np.isfinite(given).all():
-            raise InputError(
-                f"initial_projection must be a finite array of shape ({self.dimensions_}, {self.bits}), "
-                f"its shape is {given.shape}"
-            )
-        return given
 
     def _initial_label_projection(self) -> npt.NDArray[np.float64]:
         if self.initial_label_projection is None:

@@ -26,9 +26,9 @@ def initial_projection(
     if given is None:
         return random_projection(rng, dimensions, bits)
     projection = np.array(given, dtype=np.float64)
-    if projection.shape != (dimensions, bits):
+    if projection.shape != (dimensions, bits) or not np.isfinite(projection).all():
         raise InputError(
-            f"initial_projection must be {dimensions} x {bits} (dimensions x bits), not "
-            f"{' x '.join(str(n) for n in projection.shape)}"
+            f"initial_projection must be a finite array of shape ({dimensions}, {bits}), its shape is "
+            f"{projection.shape}"
         )
     return projection

@@ -16,7 +16,7 @@ from foh_pg.learners.initial import initial_projection
 from foh_pg.learners.rankone import BLOCK_ROWS
 from foh_pg.learners.recall import Recall
 from foh_pg.learners.registry import register
-from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
+from foh_pg.learners.rows import FloatArray, KeyArray
 
 # The authors clip the argument of the sigmoid here.
 LARGEST_ARGUMENT = 42.0
@@ -74,6 +74,7 @@ class MIHash(Learner):
 
     name = "mihash"
     _parts: ClassVar = {**Learner._parts, "recall_": Recall}
+    _kept = ("recall_",)
 
     recall_: Recall
 
@@ -175,21 +176,6 @@ class MIHash(Learner):
         np.divide(2, softened, out=softened)
         softened -= 1
         return softened
-
-    def _check_batch(self, keys: KeyArray) -> None:
-        super()._check_batch(keys)
-        if self.started:
-            join_keys(self.recall_.keys, keys)
-
-    def forget_keys(self, keys: npt.ArrayLike) -> int:
-        """Drop deleted or relabelled rows from the reservoir; return how many were there."""
-        dropped = super().forget_keys(keys)
-        if not self.started:
-            return dropped
-        kept_before = len(self.recall_)
-        self.recall_ = self.recall_.without(np.asarray(keys))
-        # While the learner warms up its rows are counted there already.
-        return dropped if self.warm_rows_ is not None else dropped + kept_before - len(self.recall_)
 
 
 def _put(table: npt.NDArray, place: int, row: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FloatArray = npt.NDArray[np.floating[Any]]
 KeyArray = npt.NDArray[Any]
@@ -65,6 +68,18 @@ def join_keys(old: KeyArray, new: KeyArray) -> KeyArray:
     if joined.dtype.kind == "f":
         raise InputError(f"keys so far are {old.dtype}, these are {new.dtype}: no integer type holds both")
     return joined
+
+
+class KeptRows(Protocol):
+    """Past rows of a stream, known by their keys."""
+
+    keys: KeyArray
+
+    def __len__(self) -> int: ...
+
+    def without(self, keys: KeyArray) -> Self:
+        """Give the rows whose keys are not among `keys`."""
+        ...
 
 
 @dataclass

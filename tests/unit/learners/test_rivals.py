@@ -66,7 +66,7 @@ def test_refuses_parameters_that_make_no_sense(make):
 
 
 def test_refuses_an_initial_projection_of_another_shape():
-    with pytest.raises(InputError, match="4 x 8"):
+    with pytest.raises(InputError, match=r"shape \(4, 8\), its shape is \(8, 4\)"):
         OSH(8, initial_projection=np.ones((8, 4))).start(4)
 
 
