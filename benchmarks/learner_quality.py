@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.learner_data import BATCH, Data, Split, read, split
 from benchmarks.learner_report import parser, report
-from foh_pg.arrays.metrics import Scores, evaluate, precision_at
+from foh_pg.arrays.codes import nearest
+from foh_pg.arrays.metrics import mean_average_precision
+from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
 
 
@@ -23,11 +25,29 @@ def fit(learner: Learner, data: Data, stream: npt.NDArray[np.int64]) -> Learner:
     return learner
 
 
+class Scores(NamedTuple):
+    """mAP over the whole base, and the share of relevant rows among the first 10 and 100."""
+
+    mean_average_precision: float
+    precision_at: dict[int, float]
+
+
 def scores(learner: Learner, data: Data, parts: Split, *, anchored: bool = False) -> Scores:
     """Evaluate over the whole base, stored rows with or without their labels."""
-    Y = data.Y[parts.base]
-    stored = learner.encode(data.X[parts.base], Y if anchored else None)
-    return evaluate(learner.encode(data.X[parts.queries]), stored, data.Y[parts.queries], Y)
+    asked_labels, labels = data.Y[parts.queries], data.Y[parts.base]
+    stored = learner.encode(data.X[parts.base], labels if anchored else None)
+    asked = learner.encode(data.X[parts.queries])
+    found = nearest(asked, stored, 100)[0]
+    return Scores(mean_average_precision(asked, stored, asked_labels, labels), precision(data, parts, found))
+
+
+def precision(data: Data, parts: Split, found: npt.NDArray[np.int64]) -> dict[int, float]:
+    """Share of rows that share a label with the query among the first 10 and 100, given in order of rank."""
+    stored, names = Vocabulary().read(data.Y[parts.base])
+    has = stored.multi_hot(len(names), bool)
+    wanted = names.find(data.Y[parts.queries]).multi_hot(len(names), bool)
+    hits = np.array([has[rows][:, query].any(axis=1) for rows, query in zip(found, wanted, strict=True)])
+    return {k: float(hits[:, :k].mean()) for k in (10, 100)}
 
 
 def cosine(data: Data, parts: Split) -> dict[int, float]:
@@ -47,7 +67,7 @@ def cosine(data: Data, parts: Split) -> dict[int, float]:
         best = np.argpartition(-near, 100, axis=1)[:, :100]
         order = np.argsort(-np.take_along_axis(near, best, axis=1), axis=1)
         found[start : start + 100] = np.take_along_axis(best, order, axis=1)
-    return {k: precision_at(found, data.Y[parts.queries], data.Y[parts.base], k) for k in (10, 100)}
+    return precision(data, parts, found)
 
 
 def measure(data: Data, bits: int, seed: int) -> dict[str, Scores]:

@@ -71,11 +71,6 @@ def write_json(report: Report, path: Path) -> None:
     path.write_text(to_json(report) + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> Report:
-    """Read what `write_json` wrote."""
-    return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
-
-
 def write_html(report: Report, path: Path) -> None:
     """Write one page with all tables and figures, which loads nothing from elsewhere."""
     path.write_text(page(report), encoding="utf-8")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-from foh_pg.errors import InputError
 
 Record = dict[str, Any]
 Value = Callable[[Record], float]
@@ -52,22 +50,6 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Give a dict that `json.dump` takes."""
         return dict(vars(self))
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Report:
-        """Restore what `to_json` gave."""
-        return cls(**content)
-
-    def join(self, other: Report) -> Report:
-        """Put further seeds of the same benchmark to these."""
-        mine, theirs = ({**r.settings, "seeds": None} for r in (self, other))
-        if mine != theirs or self.data != other.data or self.benchmark != other.benchmark:
-            raise InputError("only reports on the same data set with the same settings can be joined")
-        both = set(self.settings["seeds"]) & set(other.settings["seeds"])
-        if both:
-            raise InputError(f"both reports have seed {min(both)}")
-        seeds = sorted([*self.settings["seeds"], *other.settings["seeds"]])
-        return replace(self, settings={**self.settings, "seeds": seeds}, records=self.records + other.records)
 
     def origin(self) -> str:
         """One line on data, seeds, versions and machine, to stand under every figure."""

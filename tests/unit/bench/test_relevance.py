@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foh_pg.arrays import metrics
-from foh_pg.arrays.codes import pack
+from foh_pg.arrays.codes import nearest, pack
+from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.bench import relevance
 from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.bench.references import Classifier, references
@@ -20,11 +20,12 @@ def test_agrees_with_the_metrics_of_the_package(kind, request):
     W = rng.standard_normal((16, 12))
     asked, stored = pack(data.X[split.queries] @ W > 0), pack(data.X[split.base] @ W > 0)
     quality = relevance.measure(relevance.by_codes(asked, stored), split)
-    expected = metrics.evaluate(
-        asked, stored, data.labels(split.queries), data.labels(split.base), at=(1, 10, 100)
-    )
-    assert quality.mean_average_precision == pytest.approx(expected.mean_average_precision)
-    assert quality.precision_at == pytest.approx(expected.precision_at)
+    labels = data.labels(split.queries), data.labels(split.base)
+    assert quality.mean_average_precision == pytest.approx(mean_average_precision(asked, stored, *labels))
+    relevant = relevance.Relevance.of(data, split.queries, split.base).block(0, len(split.queries))
+    found = nearest(asked, stored, 100)[0]
+    for k in (1, 10, 100):
+        assert quality.precision_at[k] == pytest.approx(np.take_along_axis(relevant, found[:, :k], 1).mean())
 
 
 def test_a_perfect_ranking_and_the_worst_one(split):
