@@ -15,6 +15,7 @@ from foh_pg.arrays.codes import nearest
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
+from foh_pg.pool import unit
 
 
 def fit(learner: Learner, data: Data, stream: npt.NDArray[np.int64]) -> Learner:
@@ -52,14 +53,6 @@ def precision(data: Data, parts: Split, found: npt.NDArray[np.int64]) -> dict[in
 
 def cosine(data: Data, parts: Split) -> dict[int, float]:
     """Precision of exact cosine ranking at 10 and 100."""
-
-    def unit(rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        rows = rows.astype(np.float32)
-        scaled: npt.NDArray[np.float32] = rows / np.maximum(
-            np.linalg.norm(rows, axis=1, keepdims=True), 1e-12
-        )
-        return scaled
-
     queries, base = unit(data.X[parts.queries]), unit(data.X[parts.base])
     found = np.empty((len(queries), 100), dtype=np.int64)
     for start in range(0, len(queries), 100):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from foh_pg.arrays.vocabulary import Labels
 from foh_pg.bench.data import Dataset
 from foh_pg.errors import InputError
+from foh_pg.pool import unit
 
 Rows = npt.NDArray[np.int64]
 
@@ -82,17 +83,17 @@ class Split:
     @cached_property
     def nearest(self) -> Rows:
         """The exact ten nearest of each query by cosine, by their place in the base."""
-        base, k = _unit(self.data.X[self.base]), min(NEAREST, len(self.base))
+        base, k = unit(self.data.X[self.base]), min(NEAREST, len(self.base))
         found = np.empty((len(self.queries), k), dtype=np.int64)
         for start in range(0, len(self.queries), BLOCK_QUERIES):
-            part = -(_unit(self.data.X[self.queries[start : start + BLOCK_QUERIES]]) @ base.T)
+            part = -(unit(self.data.X[self.queries[start : start + BLOCK_QUERIES]]) @ base.T)
             found[start : start + len(part)] = np.argsort(part, axis=1, kind="stable")[:, :k]
         return found
 
     def distances(self, first: int, rows: Rows) -> npt.NDArray[np.float64]:
         """Mean cosine distance of rows of the base, (queries, n) by place, from queries `first` and on."""
-        asked = _unit(self.data.X[self.queries[first : first + len(rows)]])
-        found = _unit(self.data.X[self.base[rows.ravel()]]).reshape(*rows.shape, -1)
+        asked = unit(self.data.X[self.queries[first : first + len(rows)]])
+        found = unit(self.data.X[self.base[rows.ravel()]]).reshape(*rows.shape, -1)
         return np.asarray(1 - np.einsum("qd,qnd->qn", asked, found).mean(axis=1), dtype=np.float64)
 
     def sizes(self) -> dict[str, int]:
@@ -125,9 +126,3 @@ class Split:
         sets = self.data.sets
         first = np.array([rank[sets.row(int(i))].min(initial=len(rank)) for i in self.stream])
         return replace(self, stream=self.stream[np.argsort(first, kind="stable")])
-
-
-def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Rows of length one; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from foh_pg.bench import relevance
 from foh_pg.bench.protocol import Split
 from foh_pg.bench.relevance import Quality
+from foh_pg.pool import unit
 
 # Weight of |W|^2 in the classifier, for rows of length one.
 RIDGE = 1.0
@@ -70,7 +71,7 @@ class Classifier:
         """Learn from the labelled rows of the stream."""
         rows = split.stream[split.data.sets.counts[split.stream] > 0]
         mean = split.data.X[rows].mean(axis=0)
-        X = relevance.unit(split.data.X[rows] - mean)
+        X = unit(split.data.X[rows] - mean)
         hot = split.data.sets.take(rows).multi_hot(len(split.data.label_names), np.float32)
         shares = hot.mean(axis=0)
         gram = (X.T @ X).astype(np.float64)
@@ -80,7 +81,7 @@ class Classifier:
 
     def project(self, X: Floats) -> Floats:
         """Score every label, relative to how frequent it is."""
-        scored: Floats = relevance.unit(X - self.mean) @ self.weights
+        scored: Floats = unit(X - self.mean) @ self.weights
         return scored
 
 

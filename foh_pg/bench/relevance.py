@@ -12,6 +12,7 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import NEAREST, Split
+from foh_pg.pool import unit
 
 # Where precision is taken, and the levels of recall of a curve.
 RANKS = (1, 10, 100, 1000)
@@ -136,13 +137,6 @@ def by_vectors(queries: npt.NDArray[np.floating[Any]], base: npt.NDArray[np.floa
 def by_scores(queries: npt.NDArray[np.floating[Any]], base: npt.NDArray[np.floating[Any]]) -> Blocks:
     """Inner products, largest first."""
     return ((start, -(block @ base.T)) for start, block in _in_blocks(queries))
-
-
-def unit(rows: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float32]:
-    """Scale rows to length one; rows of zeros stay."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: npt.NDArray[np.float32] = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled
 
 
 def _in_blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:

@@ -16,6 +16,7 @@ from pgvector.psycopg import register_vector
 from psycopg import sql
 
 from foh_pg.bench.data import Dataset
+from foh_pg.pool import unit
 from foh_pg.postgres.binary_copy import (
     INT4,
     INT8,
@@ -76,13 +77,6 @@ class Rows:
             order = np.argsort(-np.take_along_axis(part, best, axis=1), axis=1)
             found[start : start + 200] = np.take_along_axis(best, order, axis=1)
         return found
-
-
-def unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Bring rows to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: npt.NDArray[np.float32] = rows / np.where(lengths > 0, lengths, np.float32(1))
-    return scaled
 
 
 def draw(data: Dataset, queries: int, rows: int | None, seed: int) -> Rows:
