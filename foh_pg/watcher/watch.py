@@ -11,36 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg.rows import namedtuple_row
 
-from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, SessionError
+from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
 from foh_pg.tables.run import Run, Stopped
-from foh_pg.tables.session import STANDBY
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
 from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters
+from foh_pg.watcher.poll import Stream, poll
 
 log = logging.getLogger(__name__)
 
 Connection = psycopg.Connection[Any]
-
-POLL = """/*NO LOAD BALANCE*/
-SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale, s.stream,
-       coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
-       s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
-       extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
-FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
-LEFT JOIN LATERAL (
-    SELECT x.error IS NOT NULL AS failed FROM foh.run x
-    WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
-    ORDER BY x.id DESC LIMIT 1) r ON true
-LEFT JOIN LATERAL (
-    SELECT x.to_version AS version, x.finished_at, x.metrics FROM foh.run x
-    WHERE x.index = i.id AND x.kind = 'evaluate' AND x.finished_at IS NOT NULL AND x.error IS NULL
-    ORDER BY x.id DESC LIMIT 1) e ON true
-WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
-"""
 
 # A watcher that has not looked at the streams for so many seconds is not healthy, unless a run is under way.
 SILENCE = 60.0
@@ -167,51 +149,28 @@ class Watcher:
     def _round(self) -> float:
         """Look at all streams and update where something waits; give the seconds until the next look."""
         more = False
-        for name, status, waiting in self._poll():
+        for stream in self._poll():
             if self.stopping.is_set():
                 break
-            trouble = self._troubles.setdefault(name, Trouble(self.settings.backoff()))
-            if status == "ready" and waiting and time.monotonic() >= trouble.until:
-                more |= self._update(name, trouble)
+            trouble = self._troubles.setdefault(stream.name, Trouble(self.settings.backoff()))
+            if stream.status == "ready" and stream.rows_waiting and time.monotonic() >= trouble.until:
+                more |= self._update(stream.name, trouble)
         return 0.0 if more else self.settings.interval
 
-    def _poll(self) -> list[tuple[str, str, int]]:
-        """Name, status and waiting entries of each index."""
-        connection = self._connected()
-        names = list(self.settings.names) or None
-        with connection.cursor(row_factory=namedtuple_row) as cursor:
-            found: list[Any] = list(cursor.execute(POLL, {"names": names}))
-        if any(row.standby for row in found):
-            raise SessionError(STANDBY)
+    def _poll(self) -> list[Stream]:
+        found = poll(self._connected(), self.settings.names)
         self._polled = time.monotonic()
         self.counters.set("foh_last_poll_timestamp_seconds", time.time())
-        missing = set(self.settings.names) - {row.name for row in found}
+        missing = set(self.settings.names) - {stream.name for stream in found}
         if missing:
             raise IndexNotFound(f"there is no index {min(missing)!r}: foh-pg status lists those there are")
-        self._meet({row.name for row in found})
-        for row in found:
-            self._show(row)
-            if row.status != "ready" and row.name not in self._skipped:
-                self._skipped.add(row.name)
-                log.warning("index %r is not built yet: run foh-pg build %s", row.name, row.name)
-        return [(row.name, row.status, row.stream) for row in found]
-
-    def _show(self, row: Any) -> None:
-        """Bring the gauges of one index up to date."""
-        gauges = {
-            "foh_last_run_failed": row.failed,
-            "foh_index_ready": row.status == "ready",
-            "foh_index_version": row.version,
-            "foh_index_rows": row.rows,
-            "foh_stale_bits_ratio": row.stale,
-            "foh_stream_rows": row.stream,
-            "foh_stream_lag_seconds": row.lag,
-            "foh_deferred_rows": row.deferred,
-        }
-        for name, value in gauges.items():
-            self.counters.set(name, float(value), index=row.name)
-        if row.evaluated is not None:
-            self.counters.show(row.name, row.evaluated_version, row.evaluated_at, row.evaluated)
+        self._meet({stream.name for stream in found})
+        for stream in found:
+            stream.show(self.counters)
+            if stream.status != "ready" and stream.name not in self._skipped:
+                self._skipped.add(stream.name)
+                log.warning("index %r is not built yet: run foh-pg build %s", stream.name, stream.name)
+        return found
 
     def _meet(self, present: set[str]) -> None:
         """Begin to count for indexes that are new, forget those that are gone."""

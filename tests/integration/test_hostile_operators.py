@@ -208,7 +208,7 @@ def test_commands(hostile: Database, role: str | None) -> None:
 
 def test_watch(hostile: Database) -> None:
     watcher = Watcher(lambda: open_connection(hostile.dsn(None)), Settings())
-    assert {name for name, _, _ in watcher._poll()} == {"idx", "filled", "texts"}
+    assert {stream.name for stream in watcher._poll()} == {"idx", "filled", "texts"}
     watcher._round()
     watcher._disconnect()
 

@@ -1,0 +1,75 @@
+"""One look at the streams: what waits in each, and how its index is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import class_row
+
+from foh_pg.errors import SessionError
+from foh_pg.tables.session import STANDBY
+from foh_pg.watcher.counters import Counters
+
+POLL = """/*NO LOAD BALANCE*/
+SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale,
+       s.stream AS rows_waiting,
+       coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
+       s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
+       extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
+FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
+LEFT JOIN LATERAL (
+    SELECT x.error IS NOT NULL AS failed FROM foh.run x
+    WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
+    ORDER BY x.id DESC LIMIT 1) r ON true
+LEFT JOIN LATERAL (
+    SELECT x.to_version AS version, x.finished_at, x.metrics FROM foh.run x
+    WHERE x.index = i.id AND x.kind = 'evaluate' AND x.finished_at IS NOT NULL AND x.error IS NULL
+    ORDER BY x.id DESC LIMIT 1) e ON true
+WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
+"""
+
+
+class Stream(NamedTuple):
+    """The stream of one index, and the last run and the last evaluation of that index."""
+
+    standby: bool
+    name: str
+    status: str
+    version: int
+    rows: int
+    stale: float
+    rows_waiting: int
+    lag: float
+    deferred: int
+    failed: bool
+    evaluated_version: int
+    evaluated_at: float
+    evaluated: dict[str, Any] | None
+
+    def show(self, counters: Counters) -> None:
+        """Bring the gauges of the index up to date."""
+        gauges = {
+            "foh_last_run_failed": self.failed,
+            "foh_index_ready": self.status == "ready",
+            "foh_index_version": self.version,
+            "foh_index_rows": self.rows,
+            "foh_stale_bits_ratio": self.stale,
+            "foh_stream_rows": self.rows_waiting,
+            "foh_stream_lag_seconds": self.lag,
+            "foh_deferred_rows": self.deferred,
+        }
+        for name, value in gauges.items():
+            counters.set(name, float(value), index=self.name)
+        if self.evaluated is not None:
+            counters.show(self.name, self.evaluated_version, self.evaluated_at, self.evaluated)
+
+
+def poll(connection: psycopg.Connection[Any], names: Sequence[str]) -> list[Stream]:
+    """The streams of these indexes, of all where no name is given; an error on a standby."""
+    with connection.cursor(row_factory=class_row(Stream)) as cursor:
+        found = list(cursor.execute(POLL, {"names": list(names) or None}))
+    if any(stream.standby for stream in found):
+        raise SessionError(STANDBY)
+    return found
