@@ -14,7 +14,7 @@ from typing import Any
 from foh_pg.errors import InputError
 from foh_pg.watcher.counters import Counters
 from foh_pg.watcher.hosts import answers_to
-from foh_pg.watcher.server import PatientServer
+from foh_pg.watcher.patient_server import PatientServer
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import METRICS, Counters
 from foh_pg.watcher.exposition import Answer, serving
 from foh_pg.watcher.hosts import answers_to
-from foh_pg.watcher.server import PatientServer
+from foh_pg.watcher.patient_server import PatientServer
 
 
 def test_waits_double_up_to_the_cap_and_never_agree() -> None:
