@@ -29,9 +29,10 @@ lint: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/python tools/async_to_sync.py --check
 
-# Four on two cores: tests wait for servers more than they compute.
+# Four on two cores: tests wait for servers more than they compute. Neighbors stay together, since they share
+# what is dear to make, and whoever is done takes over from the others.
 test: lint
-	$(BIN)/pytest -n 4
+	$(BIN)/pytest -n 4 --dist worksteal
 
 # The documentation as a site, in site/; a dead link is an error.
 docs: $(VENV)/.installed

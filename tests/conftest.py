@@ -127,6 +127,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where one of several cases is marked one_version, leave it out on the other versions."""
+    newest = chosen_versions(config)[0]
+
+    def is_left_out(item: pytest.Item) -> bool:
+        case = getattr(item, "callspec", None)
+        version = newest if case is None else case.params.get("server", newest)
+        return version != newest and item.get_closest_marker("one_version") is not None
+
+    left_out = [item for item in items if is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_left_out(item)]
+
+
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Server:
     """A server of each version under test, shared by the whole session."""

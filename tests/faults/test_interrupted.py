@@ -53,6 +53,7 @@ def found(connection: Connection, row: int, k: int = 5) -> list[int]:
     return [key for (key,) in connection.execute(query, [vector(digits()[0][row]), k])]
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize(("phase", "step"), [("read", 0), ("learn", 0), ("place", 0), ("switch", 4)])
 def test_connection_cut(
     prepared: Connection, database: Database, superuser: Connection, phase: str, step: int
@@ -156,6 +157,7 @@ def test_writer_older_than_two_versions(prepared: Connection, database: Database
     assert violations(prepared) == []
 
 
+@pytest.mark.one_version
 def test_writer_older_than_65_versions(prepared: Connection, database: Database) -> None:
     """However late: its entry names a center of that time, and a search finds the row."""
     writer = database.connect(autocommit=False)

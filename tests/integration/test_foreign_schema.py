@@ -109,6 +109,7 @@ class TestSuperuser:
             superuser.execute("ROLLBACK")
         assert (contents(superuser), seen(superuser)) == (before, [])
 
+    @pytest.mark.one_version
     def test_commands(self, planted: Database) -> None:
         superuser = planted.connect(None)
         before = contents(superuser)

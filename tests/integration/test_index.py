@@ -141,6 +141,7 @@ class TestClientEncoding:
         plain = index.search(QUERY, 50, probes=100, shortlist=0)
         assert [match.distance for match in by_code] == [match.distance for match in plain]
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize(
         ("distance", "geometry", "bits"),
         [

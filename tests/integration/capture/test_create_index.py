@@ -335,6 +335,7 @@ class TestCreate:
             create_index(connection, "x$body$; DROP TABLE items")
         assert connection.execute("SELECT count(*) FROM items").fetchone() == (0,)
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize("form", ["statement", "row"])
     @pytest.mark.parametrize(
         "names",

@@ -87,6 +87,7 @@ class TestDial:
             shop.execute(sql.SQL("SELECT foh.alter_index('items', {})").format(f'{{"dial": {dial}}}'))
             assert shop.search(QUERY, **asked) == expected
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize("call", ["foh.items_search({}, labels => {})", "foh.items_explain({}, labels => {})",
                                       "foh.search('items', {}, labels => {})"])  # fmt: skip
     @pytest.mark.parametrize("dial", ["-0.01", "1.01", "'NaN'", "'Infinity'"])

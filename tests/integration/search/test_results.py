@@ -327,6 +327,7 @@ def test_arrays_that_are_no_vectors_are_not_found(new_shop) -> None:
     assert set(shop.found(vectors(1)[0], 100)) == set(range(20))
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize(
     ("dimensions", "bits", "distance"),
     [

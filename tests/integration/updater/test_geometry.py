@@ -45,6 +45,7 @@ def rows_of(connection: Connection, query: str, *values: Any) -> Any:
     return found
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
 @pytest.mark.parametrize("geometry", [0, 32, 64, 192])
 def test_triggers_and_updater_agree(connection: Connection, distance: str, geometry: int) -> None:

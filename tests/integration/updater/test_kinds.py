@@ -101,7 +101,14 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# What these options change is done in Python, over SQL that the other kinds run on every version.
+OPTIONS = {"homes", "neighbors", "symmetric", "forget", "centers", "no labels", "l2", "ip"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.one_version) if kind in OPTIONS else kind for kind in KINDS],
+)
 def test_the_life_of_an_index(connection: Connection, kind: str) -> None:
     table = Table(connection, **KINDS[kind])
     table.check()

@@ -54,6 +54,7 @@ def status(database: Database) -> str:
     return result.stdout
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("kind", ["build", "rebuild"])
 def test_labels_that_are_noise(connection: Connection, database: Database, kind: str) -> None:
     fill(connection, signal=1.0, shuffled=True)
@@ -73,6 +74,7 @@ def test_labels_that_are_noise(connection: Connection, database: Database, kind:
     assert found["index"]["recall10"] > 0.5
 
 
+@pytest.mark.one_version
 def test_labels_that_help(connection: Connection, database: Database) -> None:
     fill(connection, signal=1.0, shuffled=False)
     run = build(connection, "items")
