@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,8 +83,9 @@ class Session:
         """Fill the {placeholders} with the quoted names of the index, as foh._names gives them."""
         # With parameters psycopg reads every % as the beginning of one, also inside a quoted name.
         names = {
-            name: sql.SQL(value.replace("%", "%%") if parameters else value)
-            for name, value in self.names.items()
+            name: sql.SQL(self.names[name].replace("%", "%%") if parameters else self.names[name])
+            for _, name, _, _ in Formatter().parse(text)
+            if name
         }
         return sql.SQL(TO_PRIMARY + text).format(**names)
 
