@@ -63,15 +63,15 @@ class Table:
 
     def insert(self, rows: range) -> None:
         data, target = digits()
-        for i in rows:
+
+        def row(i: int) -> list[Any]:
             label: Any = str(target[i])
             if self.labels and self.labels.endswith("[]"):
                 label = [label, str(target[i] % 2), None] if i % 5 else None
-            embedding: Any = data[i].tolist() if self.array else vector(data[i])
-            self.connection.execute(
-                f"INSERT INTO {self.escaped} VALUES (%s::text::{self.key}, %s, %s)",
-                [self.key_of(i), embedding, label],
-            )
+            return [self.key_of(i), data[i].tolist() if self.array else vector(data[i]), label]
+
+        statement = f"INSERT INTO {self.escaped} VALUES (%s::text::{self.key}, %s, %s)"
+        self.connection.cursor().executemany(statement, [row(i) for i in rows])
 
     def check(self) -> None:
         assert self.connection.execute("SELECT * FROM foh.check(%s)", [self.name]).fetchall() == []
