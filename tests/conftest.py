@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 
 from foh_pg.postgres.embedded import INSTALLATIONS, EmbeddedServer, installation
-from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Server, Servers, docker_answers
+from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Originals, Server, Servers, docker_answers
 
 SERVERS = pytest.StashKey[Servers]()
 TESTS = Path(__file__).parent
@@ -177,6 +177,23 @@ def new_database(server: Server) -> Iterator[Callable[..., Database]]:
 def database(new_database: Callable[..., Database], server: Server) -> Database:
     """A fresh database with pgvector in schema `extensions`, and ours, installed by `installer`."""
     return new_database(template=server.template)
+
+
+@pytest.fixture(scope="session")
+def originals(server: Server) -> Iterator[Originals]:
+    originals = Originals(server)
+    yield originals
+    originals.drop()
+
+
+@pytest.fixture
+def copy_of(originals: Originals, new_database: Callable[..., Database]) -> Callable[..., Database]:
+    """Make databases as a function leaves them, `copy_of(prepare)`: it runs once, and every test gets copies."""
+
+    def copy(make: Callable[[Database], object], template: str = originals.server.template) -> Database:
+        return new_database(template=originals.get(make, template).name)
+
+    return copy
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -150,6 +150,27 @@ class Server:
 
     def close(self) -> None:
         self._superuser.close()
+
+
+class Originals:
+    """Databases that are made once and copied for every test that wants one like that."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._made: dict[Callable[[Database], object], Database] = {}
+
+    def get(self, make: Callable[[Database], object], template: str) -> Database:
+        """The database as `make` leaves it, and nobody connected to it."""
+        if make not in self._made:
+            database = self.server.create_database(template=template)
+            make(database)
+            database.disconnect()
+            self._made[make] = database
+        return self._made[make]
+
+    def drop(self) -> None:
+        for database in self._made.values():
+            database.drop()
 
 
 def install_pgvector(superuser: psycopg.Connection[Any], schema: str = "extensions") -> None:

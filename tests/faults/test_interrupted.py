@@ -37,14 +37,23 @@ def when(phase: str, action: Action, step: int = 0) -> updater.Progress:
     return progress
 
 
-@pytest.fixture
-def prepared(connection: Connection) -> Connection:
+def prepare(database: Database) -> None:
     """An index with a model, and 400 rows in its stream."""
+    connection = database.connect()
     create_table(connection)
     create_index(connection, options='{"learn_rows": 200}')
     insert(connection, range(600))
     updater.update(connection, "digits")
     insert(connection, range(600, 1000))
+
+
+@pytest.fixture
+def database(copy_of: Callable[..., Database]) -> Database:
+    return copy_of(prepare)
+
+
+@pytest.fixture
+def prepared(connection: Connection) -> Connection:
     return connection
 
 

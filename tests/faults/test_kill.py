@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import psycopg
 import pytest
 
 from foh_pg import updater
@@ -17,7 +16,7 @@ from tests.digits import create_index, create_table, insert, violations
 from tests.postgres import Database
 from tests.recorded_state import recorded_state
 
-Connection = psycopg.Connection[Any]
+Copy = Callable[..., Database]
 
 SWITCH = [("switch", step) for step in range(7)]
 UPDATE = [(name, 0) for name in ("load", "read", "learn", "compare", "encode", "affected", "centers")]
@@ -31,7 +30,8 @@ def killed(database: Database, function: str, arguments: dict[str, Any], phase: 
     assert done.returncode == -signal.SIGKILL, f"phase {phase!r} was not reached: {done.stderr}"
 
 
-def prepare_update(connection: Connection) -> None:
+def prepare_update(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     create_index(connection, options='{"learn_rows": 200}')
     insert(connection, range(500))
@@ -41,52 +41,52 @@ def prepare_update(connection: Connection) -> None:
     insert(connection, range(500, 900))
 
 
-def prepare_build(connection: Connection) -> None:
+def prepare_build(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     insert(connection, range(900))
     create_index(connection)
     insert(connection, range(900, 1000))
 
 
-@pytest.fixture
-def twin(new_database: Callable[..., Database], database: Database) -> Connection:
-    """A database where nobody is killed."""
-    return new_database(template=database.server.template).connect("app_owner")
+def update_in_peace(database: Database) -> None:
+    prepare_update(database)
+    updater.update(database.dsn(), "digits")
+
+
+def build_in_peace(database: Database) -> None:
+    prepare_build(database)
+    updater.build(database.dsn(), "digits")
 
 
 @pytest.mark.one_version
 @pytest.mark.parametrize(("phase", "step"), UPDATE + SWITCH)
-def test_update(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
-    for prepared in (connection, twin):
-        prepare_update(prepared)
+def test_update(copy_of: Copy, phase: str, step: int) -> None:
+    database, twin = copy_of(prepare_update), copy_of(update_in_peace)
+    connection = database.connect()
     before = recorded_state(connection)
     killed(database, "update", {}, phase, step)
     assert recorded_state(connection) == before
     assert violations(connection) == []
-    for again in (connection, twin):
-        updater.update(again, "digits")
-    assert recorded_state(connection) == recorded_state(twin)
+    updater.update(connection, "digits")
+    assert recorded_state(connection) == recorded_state(twin.connect())
     assert violations(connection) == []
 
 
 @pytest.mark.one_version
 @pytest.mark.parametrize(("phase", "step"), BUILD + SWITCH[::3])
-def test_build(connection: Connection, database: Database, twin: Connection, phase: str, step: int) -> None:
-    for prepared in (connection, twin):
-        prepare_build(prepared)
+def test_build(copy_of: Copy, phase: str, step: int) -> None:
+    database, twin = copy_of(prepare_build), copy_of(build_in_peace)
+    connection = database.connect()
     killed(database, "build", {}, phase, step)
     assert violations(connection) == []
-    for again in (connection, twin):
-        updater.build(again, "digits")
-    assert recorded_state(connection) == recorded_state(twin)
+    updater.build(connection, "digits")
+    assert recorded_state(connection) == recorded_state(twin.connect())
     assert violations(connection) == []
 
 
-def test_build_goes_on_where_it_was(
-    connection: Connection, database: Database, twin: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for prepared in (connection, twin):
-        prepare_build(prepared)
+def test_build_goes_on_where_it_was(copy_of: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = copy_of(prepare_build).connect()
     monkeypatch.setattr("foh_pg.updater.fill.PIECE_ROWS", 300)
     monkeypatch.setattr("foh_pg.updater.fill.PAGE_BYTES", 1)
     monkeypatch.setattr("foh_pg.updater.fill.PAGE_ROWS", 300)
@@ -104,9 +104,8 @@ def test_build_goes_on_where_it_was(
     written = connection.execute("SELECT sum(cardinality(ids)) FROM foh.digits_list").fetchone()
     assert written == (600,)
     # What was placed already changes, and something is new.
-    for changed in (connection, twin):
-        changed.execute("DELETE FROM digit WHERE id < 10")
-        insert(changed, range(1000, 1100))
+    connection.execute("DELETE FROM digit WHERE id < 10")
+    insert(connection, range(1000, 1100))
     seen: list[int] = []
     updater.build(connection, "digits", progress=lambda phase, done, total: seen.append(done))
     assert violations(connection) == []
@@ -122,10 +121,9 @@ def test_build_goes_on_where_it_was(
 
 
 @pytest.mark.parametrize("emptied", ["DELETE FROM digit", "TRUNCATE digit"])
-def test_build_of_a_table_that_was_empty_when_it_began(
-    connection: Connection, database: Database, emptied: str
-) -> None:
-    prepare_build(connection)
+def test_build_of_a_table_that_was_empty_when_it_began(copy_of: Copy, emptied: str) -> None:
+    database = copy_of(prepare_build)
+    connection = database.connect()
     connection.execute(emptied.encode())
     killed(database, "build", {}, "place", 0)
     insert(connection, range(300))
@@ -134,9 +132,9 @@ def test_build_of_a_table_that_was_empty_when_it_began(
     assert connection.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (300,)
 
 
-def test_an_interrupted_rebuild_is_discarded_by_an_update(connection: Connection, database: Database) -> None:
-    prepare_build(connection)
-    updater.build(connection, "digits")
+def test_an_interrupted_rebuild_is_discarded_by_an_update(copy_of: Copy) -> None:
+    database = copy_of(build_in_peace)
+    connection = database.connect()
     killed(database, "rebuild", {}, "switch", 1)
     assert violations(connection) == []
     insert(connection, range(1000, 1010))

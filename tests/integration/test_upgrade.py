@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import runpy
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,6 @@ RELEASED = Path(__file__).parents[1] / "data" / "released"
 INDEXES = ("documents", "events", "odd", "papers", "photos", "products", "songs")
 UNBUILT = "odd"
 
-WAYS = ["superuser", "installer", "app_owner"]
-
 
 def load(database: Database, owner: str = "foh_owner") -> Database:
     """Load the dump; with another owner of schema foh: as where no role could be created."""
@@ -39,40 +38,24 @@ def load(database: Database, owner: str = "foh_owner") -> Database:
     return database
 
 
-@pytest.fixture(scope="module")
-def originals(server: Server) -> Iterator[dict[str, Database]]:
-    """Databases that tests get copies of: a dump takes longer to load, and to upgrade, than a copy."""
-    made: dict[str, Database] = {}
-    yield made
-    for database in made.values():
-        database.drop()
+def load_and_migrate(database: Database, way: str) -> None:
+    load(database, "app_owner" if way == "app_owner" else "foh_owner")
+    connection = database.connect(None if way == "superuser" else way)
+    assert migrate(connection) == ("0002", migrations.head())
+
+
+# Upgraded by a superuser, by the role that installed it, and by the one role that owns everything.
+WAYS = {way: partial(load_and_migrate, way=way) for way in ("superuser", "installer", "app_owner")}
 
 
 @pytest.fixture
-def released(
-    server: Server, originals: dict[str, Database], new_database: Callable[..., Database]
-) -> Database:
-    if "released" not in originals:
-        originals["released"] = load(server.create_database())
-    return new_database(template=originals["released"].name)
+def released(copy_of: Callable[..., Database]) -> Database:
+    return copy_of(load, template="template1")
 
 
 @pytest.fixture(params=WAYS)
-def migrated(
-    request: pytest.FixtureRequest,
-    server: Server,
-    originals: dict[str, Database],
-    new_database: Callable[..., Database],
-) -> Database:
-    """Upgraded by a superuser, by the role that installed it, and by the one role that owns everything."""
-    way = request.param
-    if way not in originals:
-        database = load(server.create_database(), "app_owner" if way == "app_owner" else "foh_owner")
-        connection = database.connect(None if way == "superuser" else way)
-        assert migrate(connection) == ("0002", migrations.head())
-        database.disconnect()
-        originals[way] = database
-    return new_database(template=originals[way].name)
+def migrated(request: pytest.FixtureRequest, copy_of: Callable[..., Database]) -> Database:
+    return copy_of(WAYS[request.param], template="template1")
 
 
 class Table:

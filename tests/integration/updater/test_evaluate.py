@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -15,13 +16,22 @@ from tests.postgres import Database
 Connection = psycopg.Connection[Any]
 
 
-@pytest.fixture
-def built(connection: Connection) -> Connection:
+def build_digits(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     insert(connection, range(1400))
     create_index(connection, options='{"held_out": 0.2, "learn_rows": 200}')
     build(connection, "digits")
-    return connection
+
+
+@pytest.fixture
+def full(copy_of: Callable[..., Database]) -> Database:
+    return copy_of(build_digits)
+
+
+@pytest.fixture
+def built(full: Database) -> Connection:
+    return full.connect()
 
 
 def test_learned_codes_beat_random_ones(built: Connection) -> None:
@@ -91,10 +101,10 @@ def test_is_kept_with_the_run_and_the_version(built: Connection) -> None:
     assert model[0]["evaluated"]["index"] == run.metrics["index"]
 
 
-def test_quality_over_versions(built: Connection, database: Database) -> None:
+def test_quality_over_versions(built: Connection, full: Database) -> None:
     evaluate(built, "digits", queries=50)
     insert(built, range(1400, 1650))
-    update(database.dsn(), "digits")
+    update(full.dsn(), "digits")
     evaluate(built, "digits", queries=50)
     points = quality(read_runs(built, "digits"))
     assert [point.version for point in points] == [2, 3]
