@@ -236,8 +236,8 @@ class TestIndex:
         write(products, 1)
         CommandLine(database)("update", "products")
         write(products, 2)
-        # As if the run had begun after the entry and left it.
-        products.execute("UPDATE foh.run SET started_at = now()")
+        # As if the run had begun long after the entry was written, and left it.
+        products.execute("UPDATE foh.products_stream SET written_at = written_at - interval '1 hour'")
         finding = only(doctor("--max-lag=0"), "stream")
         assert (finding["severity"], "--batch-size" in finding["cure"]) == ("warning", True)
 
