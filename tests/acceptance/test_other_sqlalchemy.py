@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from tests.packages import install_into
 from tests.postgres import Server
 
+pytestmark = pytest.mark.first
+
 ROOT = Path(__file__).parent.parent.parent
 OTHER = "2.1" if sa.__version__.startswith("2.0.") else "2.0"
 TESTS = [

@@ -57,6 +57,7 @@ def stormy(embedded: EmbeddedServer) -> Database:
     return Database(private, "storm")
 
 
+@pytest.mark.first
 def test_storm(
     embedded: EmbeddedServer,
     stormy: Database,
