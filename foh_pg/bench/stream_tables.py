@@ -1,7 +1,8 @@
-"""The tables of the benchmarks of updating."""
+"""The tables of the benchmark of updating."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rich.console import Console
@@ -19,9 +20,8 @@ NEARNESS = ("P@10", "recall@10", "distance")
 
 
 def tables(report: Report) -> list[Table]:
-    """One table per experiment that was run."""
-    makers = (batches, comparisons, growth, builds, concurrency)
-    return [table for table in (make(report) for make in makers) if table.rows]
+    """What came after each batch, and at the checkpoints."""
+    return [batches(report), comparisons(report)]
 
 
 def batches(report: Report) -> Table:
@@ -77,72 +77,14 @@ def recent_cpu(report: Report, rows: int) -> float:
     return float(sum(runs) / len(runs))
 
 
-def growth(report: Report) -> Table:
-    """The same run at two sizes of the table."""
-    records = report.select("growth")
-    rows = [
-        [
-            f"{r['what']} at {r['size']}",
-            f"{r['wall']:.2f}",
-            f"{r['cpu']:.2f}",
-            f"{r['own_cpu']:.2f}",
-            f"{r['server_cpu']:.2f}",
-            f"{r['rows_encoded']:.0f}",
-            longest(r["phases"]),
-        ]
-        for r in records
-    ]
-    for r in report.select("growth ratio"):
-        rows.append([r["what"], f"{r['wall']:.2f}", f"{r['cpu']:.2f}", "", "", "", ratios(r["phases"])])
-    note = f"Medians over the runs, which took turns. {SECONDS}"
-    columns = ["", "wall s", "CPU s", "updater", "server", "rows encoded", "phases"]
-    return Table("A run at two sizes of the table", note, columns, rows)
-
-
-def builds(report: Report) -> Table:
-    """A build of the whole table."""
-    rows = [
-        [
-            f"{r['name']}, {r['rows']} x {r['dimensions']}",
-            f"{r['wall']:.1f}",
-            f"{r['cpu']:.1f}",
-            f"{r['peak_mb']:.0f}" if r.get("peak_mb") else "",
-            f"{r['bytes'] / 1e6:.0f}",
-        ]
-        for r in report.select("build")
-    ]
-    note = "CPU of the client and of all processes of the server; peak memory of the client."
-    return Table("Build of a full table", note, ["", "wall s", "CPU s", "peak MB", "size MB"], rows)
-
-
-def concurrency(report: Report) -> Table:
-    """What the application sees while an update runs."""
-    rows = [
-        [
-            f"{r['work']}, {r['when']}",
-            f"{r['per_second']:.0f}",
-            f"{r['median_ms']:.2f}",
-            f"{r['p99_ms']:.2f}",
-            f"{r['longest_ms']:.1f}",
-            str(r["errors"]),
-        ]
-        for r in report.select("concurrent")
-    ]
-    columns = ["", "per second", "median ms", "p99 ms", "longest ms", "errors"]
-    note = "One connection inserts single rows, another searches the first 10, each as fast as it can."
-    return Table("The application during an update", note, columns, rows)
-
-
 def longest(phases: dict[str, float]) -> str:
     ordered = sorted(phases.items(), key=lambda phase: -phase[1])[:PHASES_SHOWN]
     return ", ".join(f"{name} {seconds:.2f}" for name, seconds in ordered)
 
 
-def ratios(phases: dict[str, float]) -> str:
-    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(phases.items()))
-
-
-def print_tables(report: Report, console: Console) -> None:
+def print_tables(
+    report: Report, console: Console, tables: Callable[[Report], Iterable[Table]] = tables
+) -> None:
     for table in tables(report):
         made = RichTable(
             title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False

@@ -16,7 +16,7 @@ from foh_pg.bench.protocol import Protocol
 from foh_pg.bench.summary import Report
 from foh_pg.cli.bench_report import data_file, deliver, html_file, json_file
 from foh_pg.cli.bench_search import search
-from foh_pg.cli.bench_stream import build, concurrent, growth, stream
+from foh_pg.cli.bench_stream import stream
 from foh_pg.cli.options import read_bits
 
 # Enough to see who wins, in two minutes on two cores.
@@ -95,5 +95,5 @@ def _run(data: datasets.Dataset, settings: measured.Settings) -> Report:
 bench = click.Group(
     "bench",
     help="Measure what the index brings on your data, against its rivals.",
-    commands=[accuracy, search, stream, growth, build, concurrent],
+    commands=[accuracy, search, stream],
 )

@@ -47,49 +47,11 @@ def test_rows_that_arrive_next_ask(tmp_path: Path) -> None:
     assert all(r["precision"] > 0.3 for r in select(found, "batch"))
 
 
-def test_growth(tmp_path: Path) -> None:
-    found, printed = bench(
-        tmp_path, "growth", "--sizes=300,900", "--batch=100", "--runs=2", "--built=200", "--settle=300"
-    )
-    assert [(r["size"], r["number"]) for r in select(found, "growth run")] == [
-        (300, 1),
-        (900, 1),
-        (300, 2),
-        (900, 2),
-    ]
-    full = {r["size"]: r["rows_encoded"] for r in select(found, "growth") if r["what"] == "--full"}
-    assert full == {300: 500, 900: 1100}
-    assert len(select(found, "growth ratio")) == 3
-    assert "large against small" in printed
-
-
-def test_build(tmp_path: Path) -> None:
-    found, _ = bench(tmp_path, "build")
-    ours, graph = select(found, "build")
-    assert (ours["name"], graph["name"]) == ("foh", "pgvector HNSW")
-    assert ours["peak_mb"] > 20
-    assert ours["cpu"] > ours["own_cpu"] > 0
-    assert min(ours["bytes"], graph["bytes"]) > 0
-
-
-def test_concurrent(tmp_path: Path) -> None:
-    found, printed = bench(tmp_path, "concurrent", "--rows=1000", "--backlog=200", "--seconds=1")
-    records = select(found, "concurrent")
-    assert {(r["work"], r["when"]) for r in records} == {
-        (work, when) for work in ("INSERT", "search") for when in ("idle", "during an update", "idle again")
-    }
-    assert all(r["errors"] == 0 and r["per_second"] > 0 for r in records)
-    assert "during an update" in printed
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("stream", "--start=99999"), "start is 99999"),
         (("stream", "--ask=nobody"), "it must be random or next"),
-        (("growth", "--sizes=many"), "not 'many'"),
-        (("growth", "--sizes=10,99999"), "digits has 1797"),
-        (("concurrent", "--rows=9999"), "more than digits has"),
     ],
 )
 def test_bad_settings(arguments: tuple[str, ...], message: str) -> None:

@@ -1,4 +1,7 @@
-"""The same run at two sizes of the table: what a run costs must not grow with what is there already."""
+"""The same run at two sizes of the table: what a run costs must not grow with what is there already.
+
+Run as ``python -m benchmarks.growth --data FILE``.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ import numpy as np
 import psycopg
 from psycopg.types.json import Jsonb
 
+from benchmarks.updating import finish, parser
 from foh_pg import updater
 from foh_pg.bench import arrivals
 from foh_pg.bench.arrivals import Arrivals
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
 from foh_pg.bench.stream import Say, timed
-from foh_pg.bench.summary import Record
+from foh_pg.bench.stream_tables import SECONDS, longest
+from foh_pg.bench.summary import Record, Report, Table
 from foh_pg.errors import InputError
 
 
@@ -153,3 +158,57 @@ def _ratio(what: str, above: Sequence[Record], below: Sequence[Record]) -> Recor
         "cpu": _quotient(top["cpu"], bottom["cpu"]),
         "phases": {phase: _quotient(top["phases"][phase], bottom["phases"][phase]) for phase in shared},
     }
+
+
+def table_of(report: Report) -> Table:
+    """The same run at two sizes of the table."""
+    records = report.select("growth")
+    rows = [
+        [
+            f"{r['what']} at {r['size']}",
+            f"{r['wall']:.2f}",
+            f"{r['cpu']:.2f}",
+            f"{r['own_cpu']:.2f}",
+            f"{r['server_cpu']:.2f}",
+            f"{r['rows_encoded']:.0f}",
+            longest(r["phases"]),
+        ]
+        for r in records
+    ]
+    for r in report.select("growth ratio"):
+        rows.append([r["what"], f"{r['wall']:.2f}", f"{r['cpu']:.2f}", "", "", "", ratios(r["phases"])])
+    note = f"Medians over the runs, which took turns. {SECONDS}"
+    columns = ["", "wall s", "CPU s", "updater", "server", "rows encoded", "phases"]
+    return Table("A run at two sizes of the table", note, columns, rows)
+
+
+def ratios(phases: dict[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(phases.items()))
+
+
+def read_sizes(text: str) -> tuple[int, int]:
+    try:
+        small, large = sorted(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--sizes takes two numbers like 60000,600000, not {text!r}") from None
+    return small, large
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    takes = parser(__doc__)
+    takes.add_argument("--sizes", default="60000,600000", help="rows of the two tables")
+    takes.add_argument("--batch", type=int, default=2000, help="rows per run")
+    takes.add_argument("--runs", type=int, default=8, help="runs at each size")
+    takes.add_argument("--built", type=int, help="rows that are built; all unless given")
+    takes.add_argument("--settle", type=int, default=10_000, help="rows per run while growing")
+    takes.add_argument("--forget", type=float, default=1.0, help="the option of the index")
+    given = takes.parse_args(arguments)
+    settings = Settings(
+        read_sizes(given.sizes), given.batch, given.runs, given.built, given.settle, given.bits, given.forget
+    )
+    finish("growth", given, settings, run, table_of)
+
+
+if __name__ == "__main__":
+    main()

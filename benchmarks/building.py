@@ -1,4 +1,7 @@
-"""A build of a full table: time and memory, against pgvector's HNSW on the same rows."""
+"""A build of a full table: time and memory, against pgvector's HNSW on the same rows.
+
+Run as ``python -m benchmarks.building --data FILE``.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,21 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import psycopg
 
+from benchmarks.updating import finish, parser
 from foh_pg.bench import arrivals
 from foh_pg.bench.arrivals import Arrivals
 from foh_pg.bench.costs import postmaster, tree_cpu
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
 from foh_pg.bench.stream import Say
-from foh_pg.bench.summary import Record
+from foh_pg.bench.summary import Record, Report, Table
 from foh_pg.errors import FohError
 
 COMMAND = (sys.executable, "-c", "from foh_pg.cli import app; app()")
@@ -90,3 +94,33 @@ def _graph(connection: psycopg.Connection[Any], server: int) -> Record:
         "cpu": tree_cpu(server) - before,
         "bytes": int(size[0]) if size else 0,
     }
+
+
+def table_of(report: Report) -> Table:
+    """A build of the whole table."""
+    rows = [
+        [
+            f"{r['name']}, {r['rows']} x {r['dimensions']}",
+            f"{r['wall']:.1f}",
+            f"{r['cpu']:.1f}",
+            f"{r['peak_mb']:.0f}" if r.get("peak_mb") else "",
+            f"{r['bytes'] / 1e6:.0f}",
+        ]
+        for r in report.select("build")
+    ]
+    note = "CPU of the client and of all processes of the server; peak memory of the client."
+    return Table("Build of a full table", note, ["", "wall s", "CPU s", "peak MB", "size MB"], rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    takes = parser(__doc__)
+    takes.add_argument("--rows", type=int, help="use at most this many rows, the first of the file")
+    takes.add_argument("--no-hnsw", action="store_true", help="leave out pgvector's HNSW, which takes long")
+    given = takes.parse_args(arguments)
+    settings = Settings(given.rows, given.bits, not given.no_hnsw)
+    finish("build", given, settings, run, table_of)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,25 +1,29 @@
-"""What the application sees while an update runs: its INSERTs and its searches, against idle."""
+"""What the application sees while an update runs: its INSERTs and its searches, against idle.
+
+Run as ``python -m benchmarks.concurrent --data FILE``.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import psycopg
 
+from benchmarks.building import COMMAND
+from benchmarks.updating import finish, parser
 from foh_pg import updater
 from foh_pg.bench import arrivals
 from foh_pg.bench.arrivals import Arrivals
-from foh_pg.bench.building import COMMAND
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
 from foh_pg.bench.stream import Say
-from foh_pg.bench.summary import Record
+from foh_pg.bench.summary import Record, Report, Table
 from foh_pg.errors import InputError
 
 INSERT = "INSERT INTO items (id, embedding, labels) VALUES (%s, %s, %s)"
@@ -150,3 +154,36 @@ def _measure(clients: list[Client], when: str, work: Callable[[], None]) -> Iter
             "longest_ms": float(times.max()),
             "errors": client.errors,
         }
+
+
+def table_of(report: Report) -> Table:
+    """What the application sees while an update runs."""
+    rows = [
+        [
+            f"{r['work']}, {r['when']}",
+            f"{r['per_second']:.0f}",
+            f"{r['median_ms']:.2f}",
+            f"{r['p99_ms']:.2f}",
+            f"{r['longest_ms']:.1f}",
+            str(r["errors"]),
+        ]
+        for r in report.select("concurrent")
+    ]
+    columns = ["", "per second", "median ms", "p99 ms", "longest ms", "errors"]
+    note = "One connection inserts single rows, another searches the first 10, each as fast as it can."
+    return Table("The application during an update", note, columns, rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    takes = parser(__doc__)
+    takes.add_argument("--rows", type=int, default=50_000, help="rows in the lists")
+    takes.add_argument("--backlog", type=int, default=8000, help="rows for the update to merge")
+    takes.add_argument("--seconds", type=float, default=20.0, help="how long to measure idle")
+    given = takes.parse_args(arguments)
+    settings = Settings(given.rows, given.backlog, given.seconds, given.bits)
+    finish("concurrent", given, settings, run, table_of)
+
+
+if __name__ == "__main__":
+    main()
