@@ -488,6 +488,41 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[], caller text DEFAULT foh._identity())
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET work_mem TO '64MB'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+    queued bigint := 0;
+    n bigint;
+BEGIN
+    PERFORM foh._guard('products', caller);
+    IF lost THEN
+        -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
+        -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
+        INSERT INTO foh.products_stream (key, op, version, center, fresh)
+        SELECT i.key, 'l', 0, 2147483647, true FROM foh.products_item i WHERE NOT EXISTS (SELECT FROM public.product s WHERE s.id = i.key);
+        GET DIAGNOSTICS queued = ROW_COUNT;
+    END IF;
+    IF attached <> '{}' THEN
+        -- Rows that came by INSERT or UPDATE have an entry.
+        INSERT INTO foh.products_stream (key, op, version, center)
+        SELECT s.id, 'u', 0, 0 FROM public.product s
+        WHERE s.tableoid = ANY (attached) AND s.embedding IS NOT NULL
+          AND NOT EXISTS (SELECT FROM foh.products_stream e WHERE e.key = s.id AND e.op <> 'l');
+        GET DIAGNOSTICS n = ROW_COUNT;
+        queued := queued + n;
+    END IF;
+    RETURN queued;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION foh.products_hamming(keys bigint[], geometry bit)
  RETURNS TABLE(key bigint, distance integer)
  LANGUAGE plpgsql

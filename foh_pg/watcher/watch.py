@@ -28,9 +28,10 @@ Connection = psycopg.Connection[Any]
 POLL = """/*NO LOAD BALANCE*/
 SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale, s.stream,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
+       foh._leaves_of(i) IS DISTINCT FROM u.partitions AS moved,
        s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
        extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
-FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
+FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._stat(i) s
 LEFT JOIN LATERAL (
     SELECT x.error IS NOT NULL AS failed FROM foh.run x
     WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
@@ -175,8 +176,8 @@ class Watcher:
                 more |= self._update(name, trouble)
         return 0.0 if more else self.settings.interval
 
-    def _poll(self) -> list[tuple[str, str, int]]:
-        """Name, status and waiting entries of each index."""
+    def _poll(self) -> list[tuple[str, str, bool]]:
+        """Name and status of each index, and whether an update of it has something to do."""
         connection = self._connected()
         names = list(self.settings.names) or None
         with connection.cursor(row_factory=namedtuple_row) as cursor:
@@ -194,7 +195,7 @@ class Watcher:
             if row.status != "ready" and row.name not in self._skipped:
                 self._skipped.add(row.name)
                 log.warning("index %r is not built yet: run foh-pg build %s", row.name, row.name)
-        return [(row.name, row.status, row.stream) for row in found]
+        return [(row.name, row.status, row.stream > 0 or row.moved) for row in found]
 
     def _show(self, row: Any) -> None:
         """Bring the gauges of one index up to date."""

@@ -62,6 +62,7 @@ BEGIN
     i := foh._create_objects(i);
     PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
+    UPDATE foh.updating u SET partitions = foh._leaves_of(i) WHERE u.index = i.id;
     -- Making the triggers has locked the table: every row that a new snapshot does not see now will pass through them.
     IF body.empty THEN
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM foh.%I(wanted => 1))', i.name || '_rows') INTO empty;
