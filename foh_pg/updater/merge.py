@@ -227,7 +227,7 @@ def _moving(entries: Entries, splits: Splits) -> IntArray:
 
 
 def _moved_items(work: Merging, left: Entries, joined: Entries) -> Items:
-    """Items of the rows that a split moves: of those that are still there, and not of all that it has read."""
+    """Items of the rows that a split moves; not of those that were deleted since it has read them."""
     if work.single:
         return items_of(joined.keys, joined.centers[:, None])
     with work.session.snapshot():
