@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import psycopg
 import pytest
 
 from foh_pg import updater
-from foh_pg.errors import BusyError, FenceError, SessionError
+from foh_pg.errors import BusyError, FenceError, FohError, SessionError
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
@@ -264,6 +265,55 @@ def test_rows_that_a_split_was_about_to_move(
     assert violations(connection) == []
     keys = "SELECT unnest(ids) FROM foh.digits_list UNION ALL SELECT key FROM foh.digits_item"
     assert not {key for (key,) in connection.execute(keys)} & set(deleted)
+
+
+# What an owner or an administrator may do to the table in the middle of a run, and how it is undone.
+MEANWHILE = {
+    "another owner": ("ALTER TABLE digit OWNER TO app_writer", "ALTER TABLE digit OWNER TO app_owner"),
+    "an owner without rights": (
+        "ALTER TABLE digit OWNER TO app_writer; REVOKE ALL ON digit FROM app_owner",
+        "ALTER TABLE digit OWNER TO app_owner; GRANT ALL ON digit TO app_owner",
+    ),
+    "policies for the owner": (
+        "ALTER TABLE digit ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY p ON digit USING (id < 5)",
+        "DROP POLICY p ON digit; ALTER TABLE digit DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY",
+    ),
+    "a column renamed": (
+        "ALTER TABLE digit RENAME COLUMN embedding TO other",
+        "ALTER TABLE digit RENAME COLUMN other TO embedding",
+    ),
+    "a function altered": (
+        "ALTER FUNCTION foh.digits_rows(int[], int, int, bigint, bigint, text) SECURITY INVOKER",
+        "SELECT 1",
+    ),
+    "the primary key dropped": (
+        "ALTER TABLE digit DROP CONSTRAINT digit_pkey",
+        "ALTER TABLE digit ADD PRIMARY KEY (id)",
+    ),
+    "triggers disabled": ("ALTER TABLE digit DISABLE TRIGGER USER", "ALTER TABLE digit ENABLE TRIGGER USER"),
+}
+
+
+@pytest.mark.parametrize("phase", ["learn", "encode again"])
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_the_table_changes_meanwhile(
+    prepared: Connection, database: Database, superuser: Connection, what: str, phase: str
+) -> None:
+    """The run ends well or with an error, and loses no row: once it is undone, everything is as it should be."""
+    change, undo = MEANWHILE[what]
+    # A superuser, whom neither rights nor policies would stop.
+    superuser.execute("SET search_path = public")
+    with suppress(FohError, psycopg.Error):
+        updater.update(
+            database.dsn(None), "digits", progress=when(phase, lambda: superuser.execute(change.encode()))
+        )
+    superuser.execute(undo.encode())
+    superuser.execute("SELECT foh.refresh('digits')")
+    assert violations(prepared) == []
+    updater.update(prepared, "digits")
+    assert violations(prepared) == []
+    assert prepared.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (1000,)
+    assert len(found(prepared, 1200, 1000)) == 1000
 
 
 @pytest.mark.parametrize("table", ["digits_list", "digits_center", "digits_projection"])
