@@ -92,7 +92,7 @@ CREATE TABLE foh.products_stream (
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX products_stream_center_idx ON foh.products_stream (center);
--- Tells whether a key has a newer entry.
+-- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
 CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
@@ -153,6 +153,7 @@ CREATE OR REPLACE FUNCTION foh.products_capture()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET quote_all_identifiers TO 'off'
  SET row_security TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -255,7 +256,7 @@ $function$;
 CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
- STABLE SECURITY DEFINER
+ SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
  SET jit TO 'off'
@@ -1058,6 +1059,7 @@ CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false,
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET quote_all_identifiers TO 'off'
  SET row_security TO 'on'
 AS $function$
 BEGIN

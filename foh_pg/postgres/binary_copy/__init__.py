@@ -19,6 +19,7 @@ from foh_pg.postgres.binary_copy.columns import (
     HalfVector,
     Nullable,
     RowError,
+    Text,
     Vector,
 )
 from foh_pg.postgres.binary_copy.reader import copy_out
@@ -41,6 +42,7 @@ __all__ = [
     "Nullable",
     "Ragged",
     "RowError",
+    "Text",
     "Vector",
     "copy_in",
     "copy_out",
