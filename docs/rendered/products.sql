@@ -229,13 +229,12 @@ IF deferred OR nested THEN
         INSERT INTO foh.products_stream (key, op, version, center)
         SELECT o.id, 'd', (SELECT i.version FROM foh.index i WHERE i.id = 1), 2147483647 FROM old_rows o WHERE o.embedding IS NOT NULL;
     ELSE
+        -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
-              FROM new_rows s LEFT JOIN old_rows o ON o.id = s.id WHERE o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags
-              UNION ALL
-              SELECT o.id, NULL, NULL FROM old_rows o LEFT JOIN new_rows n ON n.id = o.id WHERE n.id IS NULL
-              OFFSET 0) v,
+        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
+              FROM new_rows s FULL JOIN old_rows o ON o.id = s.id
+              WHERE s.id IS NULL OR o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
     END IF;
 
