@@ -12,8 +12,9 @@ import pytest
 from psycopg import sql
 
 from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.schema.migrations import migrate
 from foh_pg.updater import update
-from tests.postgres import SETTINGS, Database, Server
+from tests.postgres import SETTINGS, Database, Server, install_pgvector
 from tests.recorded import Connection, create_index, create_table, insert, problems, text, vectors
 
 X = vectors(300)
@@ -149,3 +150,46 @@ def test_truncate(replicated: Replicated, database: Database) -> None:
     update(replicated.copy.dsn(), "idx")
     assert (rows(target), problems(target)) == (1, [])
     assert keys(target) == {7}
+
+
+def test_a_publication_of_all_tables(logical: Server) -> None:
+    """It stops a subscriber without foh at the first of our tables; another publication lets it go on.
+
+    One that was there before: where the subscriber stopped, PostgreSQL knows no publication that was made since.
+    """
+    origin, copy = logical.create_database(), logical.create_database()
+    subscriber, publisher, source = copy.connect(None), origin.connect(None), origin.connect()
+    for superuser in (publisher, subscriber):
+        install_pgvector(superuser)
+        superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+    create_table(source)
+    create_table(subscriber)
+    publisher.execute("CREATE PUBLICATION everything FOR ALL TABLES")
+    publisher.execute("CREATE PUBLICATION app FOR TABLES IN SCHEMA public")
+    slot = sql.Literal(copy.name)
+    publisher.execute(sql.SQL("SELECT pg_create_logical_replication_slot({}, 'pgoutput')").format(slot))
+    subscriber.execute(
+        sql.SQL(
+            "CREATE SUBSCRIPTION app CONNECTION {} PUBLICATION everything WITH (create_slot = false, slot_name = {}, copy_data = false)"
+        ).format(sql.Literal(origin.dsn(None)), slot)
+    )
+    migrate(origin.connect("installer"))
+    publisher.execute("SELECT foh.grant(owner => 'app_owner')")
+    create_index(source)
+    insert(source, 1, X[1])
+    count = "SELECT count(*) FROM items"
+    deadline = time.monotonic() + PATIENCE
+    stopped = "SELECT apply_error_count > 0 FROM pg_stat_subscription_stats"
+    while subscriber.execute(stopped).fetchone() != (True,):
+        assert time.monotonic() < deadline, "the subscriber goes on"
+        time.sleep(0.1)
+    assert subscriber.execute(count).fetchone() == (0,)
+    subscriber.execute("ALTER SUBSCRIPTION app SET PUBLICATION app WITH (copy_data = false)")
+    deadline = time.monotonic() + PATIENCE
+    insert(source, 2, X[2])
+    while subscriber.execute(count).fetchone() != (2,):
+        assert time.monotonic() < deadline, "nothing is applied"
+        time.sleep(0.1)
+    subscriber.execute("DROP SUBSCRIPTION app")
+    copy.drop()
+    origin.drop()
