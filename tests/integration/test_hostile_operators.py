@@ -402,3 +402,54 @@ def test_langchain(engine: sa.Engine) -> None:
     assert len(store.similarity_search("text", filter={"n": {"$lt": 5}, "topic": {"$in": ["a"]}})) == 1
     assert len(store.get_by_ids(["1"])) == 1
     store.delete(["1"])
+
+
+# PostgreSQL looks for relations and types in pg_temp first, unless the search_path names it.
+TEMPORARY = r"""
+CREATE TEMP TABLE items (id int, embedding extensions.vector(4), tags text[], note int);
+CREATE TEMP TABLE idx_stream (LIKE foh.idx_stream);
+DO $$
+DECLARE
+    made pg_catalog.text;
+    -- All statements are put together before the first is run: then these names mean something else.
+    statements pg_catalog.text[] := ARRAY(
+        SELECT format('CREATE TEMP VIEW %I AS SELECT 1 / (random() * 0)::pg_catalog.int4 AS id', c.relname) FROM pg_class c
+        WHERE c.relnamespace IN ('pg_catalog'::regnamespace, 'foh'::regnamespace) AND c.relkind IN ('r', 'v') AND c.relname <> 'idx_stream'
+        UNION ALL
+        SELECT format('CREATE DOMAIN pg_temp.%I AS pg_catalog.text CHECK (false)', t.typname) FROM pg_type t
+        WHERE t.typnamespace IN ('pg_catalog'::regnamespace, 'extensions'::regnamespace) AND t.typtype = 'b' AND t.typelem = 0);
+BEGIN
+    FOREACH made IN ARRAY statements LOOP
+        EXECUTE made;
+    END LOOP;
+END $$;
+"""
+
+
+def test_temporary_objects(indexed: Database) -> None:
+    """What a session has planted for itself means nothing to the functions that run as somebody else."""
+    owner, writer = indexed.connect(), indexed.connect("app_writer")
+    owner.execute(
+        "GRANT ALL ON items TO app_writer; SELECT foh.grant('idx', reader => 'app_writer', updater => 'app_writer')"
+    )
+    writer.execute("SET search_path = public, extensions")
+    update(indexed.dsn(), "idx")
+    writer.execute(TEMPORARY)
+    writer.execute(
+        "INSERT INTO public.items SELECT 1000, embedding, tags FROM public.items WHERE id OPERATOR(pg_catalog.=) 1"
+    )
+    writer.execute(
+        "UPDATE public.items SET embedding = (SELECT embedding FROM public.items WHERE id OPERATOR(pg_catalog.=) 1) WHERE id OPERATOR(pg_catalog.=) 2"
+    )
+    writer.execute("DELETE FROM public.items WHERE id OPERATOR(pg_catalog.=) 3")
+    for call in ("foh.idx_search('[1,2,3,4]', 5)", "foh.search('idx', '[1,2,3,4]', 5)"):
+        assert len(writer.execute(f"SELECT * FROM {call}".encode()).fetchall()) == 5
+    for call in (
+        "foh.check('idx')",
+        "foh.repair('idx') WHERE missing OPERATOR(pg_catalog.+) gone OPERATOR(pg_catalog.+) changed OPERATOR(pg_catalog.>) 0",
+    ):
+        assert writer.execute(f"SELECT * FROM {call}".encode()).fetchall() == []
+    assert owner.execute("SELECT count(*) FROM foh.idx_stream").fetchone() == (3,)
+    update(writer, "idx")
+    assert owner.execute("SELECT count(*) FROM foh.idx_stream").fetchone() == (0,)
+    assert owner.execute("SELECT * FROM foh.check('idx')").fetchall() == []
