@@ -83,7 +83,7 @@ def test_an_update_of_many_rows_after_one(connection: Connection, kind: str, def
     assert entries(connection) == before
     connection.execute("UPDATE items SET embedding = %s WHERE note %% 8000 = 1", [text(X[3])])
     connection.execute("UPDATE items SET note = note + 1, embedding = %s WHERE note < 0", [text(X[3])])
-    assert len(entries(connection)) == len(before) + 5 + 1
+    assert len(entries(connection)) == len(before) + 7 + 1
 
 
 def test_compiling_is_off(connection: Connection) -> None:
