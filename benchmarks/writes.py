@@ -27,6 +27,7 @@ from foh_pg.bench import pgbench
 from foh_pg.bench.costs import measured
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
+from foh_pg.updater import build
 
 TABLES = ("none", "foh", "hnsw")
 SETTINGS = {
@@ -150,18 +151,16 @@ def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: 
             sql.SQL("CREATE TABLE {} (id int PRIMARY KEY, e {}, note int)").format(table, kind)
         )
         if name == "foh":
-            connection.execute("SELECT foh.create_index('foh', 'foh', 'e', bits => %s)", [settings.bits])
-        # What the index holds before does not matter to a trigger: the fill need not pass through it.
+            connection.execute(
+                "SELECT foh.create_index('foh', 'foh', 'e', bits => %s, centers => %s)",
+                [settings.bits, settings.centers],
+            )
+        # The build places these rows: they need not pass through the triggers.
         connection.execute("SET session_replication_role = replica")
         connection.execute(sql.SQL("INSERT INTO {} SELECT i, e, 0 FROM pool").format(table))
         connection.execute("RESET session_replication_role")
     connection.execute("CREATE INDEX ON hnsw USING hnsw (e vector_cosine_ops)")
-    connection.execute(
-        """INSERT INTO foh.foh_center (center, code, embedding, version)
-           SELECT p.key, p.code, l2_normalize(t.e)::halfvec, 1
-           FROM foh.foh_place(ARRAY(SELECT id FROM foh ORDER BY id LIMIT %s)) p JOIN foh t ON t.id = p.key""",
-        [settings.centers],
-    )
+    build(connection, "foh")
     connection.execute("VACUUM ANALYZE")
 
 

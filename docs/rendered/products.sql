@@ -92,7 +92,7 @@ CREATE TABLE foh.products_stream (
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX products_stream_center_idx ON foh.products_stream (center);
--- Tells whether a key has a newer entry.
+-- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
 CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
@@ -153,6 +153,7 @@ CREATE OR REPLACE FUNCTION foh.products_capture()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET quote_all_identifiers TO 'off'
  SET row_security TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -228,13 +229,12 @@ IF deferred OR nested THEN
         INSERT INTO foh.products_stream (key, op, version, center)
         SELECT o.id, 'd', (SELECT i.version FROM foh.index i WHERE i.id = 1), 2147483647 FROM old_rows o WHERE o.embedding IS NOT NULL;
     ELSE
+        -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
-              FROM new_rows s LEFT JOIN old_rows o ON o.id = s.id WHERE o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags
-              UNION ALL
-              SELECT o.id, NULL, NULL FROM old_rows o LEFT JOIN new_rows n ON n.id = o.id WHERE n.id IS NULL
-              OFFSET 0) v,
+        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
+              FROM new_rows s FULL JOIN old_rows o ON o.id = s.id
+              WHERE s.id IS NULL OR o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
     END IF;
 
@@ -255,7 +255,7 @@ $function$;
 CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
- STABLE SECURITY DEFINER
+ SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
  SET jit TO 'off'
@@ -485,6 +485,41 @@ BEGIN
                                           dial * coalesce(NULL, m.weight_votes)) END),
             ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
         ) AS v (step, value);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[], caller text DEFAULT foh._identity())
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET work_mem TO '64MB'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+    queued bigint := 0;
+    n bigint;
+BEGIN
+    PERFORM foh._guard('products', caller);
+    IF lost THEN
+        -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
+        -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
+        INSERT INTO foh.products_stream (key, op, version, center, fresh)
+        SELECT i.key, 'l', 0, 2147483647, true FROM foh.products_item i WHERE NOT EXISTS (SELECT FROM public.product s WHERE s.id = i.key);
+        GET DIAGNOSTICS queued = ROW_COUNT;
+    END IF;
+    IF attached <> '{}' THEN
+        -- Rows that came by INSERT or UPDATE have an entry.
+        INSERT INTO foh.products_stream (key, op, version, center)
+        SELECT s.id, 'u', 0, 0 FROM public.product s
+        WHERE s.tableoid = ANY (attached) AND s.embedding IS NOT NULL
+          AND NOT EXISTS (SELECT FROM foh.products_stream e WHERE e.key = s.id AND e.op <> 'l');
+        GET DIAGNOSTICS n = ROW_COUNT;
+        queued := queued + n;
+    END IF;
+    RETURN queued;
 END
 $function$;
 
@@ -1023,6 +1058,7 @@ CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false,
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET quote_all_identifiers TO 'off'
  SET row_security TO 'on'
 AS $function$
 BEGIN

@@ -9,7 +9,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from foh_pg.errors import InputError
-from foh_pg.postgres.binary_copy import TEXT, Array, Vector
+from foh_pg.postgres.binary_copy import Vector
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
@@ -238,7 +238,7 @@ def read_labels(session: Session, index: IndexRow, answers: Sequence[KeyArray]) 
     labels: Labels = {}
     for start in range(0, len(listed), KEYS_AT_ONCE):
         part = {"keys": listed[start : start + KEYS_AT_ONCE]}
-        for keys, sets in session.copy_out(LABELS, [index.keys.column, Array(TEXT)], part):
+        for keys, sets in session.copy_out(LABELS, [index.keys.column, index.labels_column], part):
             read = index.keys.read(keys)
             for key, parameter, names in zip(
                 read.tolist(), index.keys.parameters(read), sets.each(), strict=True

@@ -7,7 +7,7 @@ from typing import Any
 
 from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.pool import Metric
-from foh_pg.postgres.binary_copy import Bits, Column, HalfVector, Vector
+from foh_pg.postgres.binary_copy import Array, Bits, Column, HalfVector, Text, Vector
 from foh_pg.tables.keys import Keys
 from foh_pg.tables.session import Session
 from foh_pg.tables.signature import SIGNATURE_BITS
@@ -46,10 +46,16 @@ class IndexRow:
     intact: bool
     owner: str | None
     acting: str | None
+    encoding: str = "utf-8"
 
     @property
     def keys(self) -> Keys:
-        return Keys(self.key_type)
+        return Keys(self.key_type, self.encoding)
+
+    @property
+    def labels_column(self) -> Column:
+        """The labels of a row."""
+        return Array(Text(self.encoding))
 
     @property
     def code_column(self) -> Bits:
@@ -77,11 +83,12 @@ class IndexRow:
 
 def find_index(session: Session, name: str) -> IndexRow:
     """Look an index up and give the session its names."""
-    rows = session.rows(FIND, {"name": name})
+    rows = session.rows(FIND, {"name": session.told(name)})
     if not rows:
         known = ", ".join(row[0] for row in session.rows("SELECT name FROM foh.index ORDER BY name"))
         raise IndexNotFound(f"there is no index {name!r}: existing are {known or 'none'}")
-    session.names = {key: str(value) for key, value in rows[0][1].items()}
+    # JSON is read as UTF-8, whatever the encoding of the connection.
+    session.names = {key: session.told(str(value)) for key, value in rows[0][1].items()}
     return read_index(session)
 
 
@@ -90,7 +97,7 @@ def read_index(session: Session) -> IndexRow:
     rows = session.rows(READ)
     if not rows:
         raise IndexNotFound("the index was dropped meanwhile")
-    index = IndexRow(*rows[0])
+    index = IndexRow(*(*rows[0], session.encoding))
     if index.owner is not None and index.owner != index.acting:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "

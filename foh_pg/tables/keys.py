@@ -10,12 +10,12 @@ from uuid import UUID as Uuid
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, UUID, Column
+from foh_pg.postgres.binary_copy import INT4, INT8, UUID, Column, Text
 
 KeyArray = npt.NDArray[Any]
 
 
-class Varchar(type(TEXT)):  # type: ignore[misc]
+class Varchar(Text):
     """Like text, but an array of it names another type."""
 
     name = "varchar"
@@ -25,17 +25,19 @@ class Keys:
     """The kind of keys that one index has.
 
     In numpy they are int64, `S16` for uuid, and objects of str for text.
+    `encoding` is that of the connection.
     """
 
-    def __init__(self, key_type: str) -> None:
+    def __init__(self, key_type: str, encoding: str = "utf-8") -> None:
         self.type = key_type
+        self.encoding = encoding
         columns: dict[str, Column] = {
             "integer": INT4,
             "bigint": INT8,
             "uuid": UUID,
-            "character varying": Varchar(),
+            "character varying": Varchar(encoding),
         }
-        self.column = columns.get(key_type, TEXT)
+        self.column = columns.get(key_type) or Text(encoding)
         self.dtype: Any = {"integer": np.int64, "bigint": np.int64, "uuid": "S16"}.get(key_type, object)
 
     def empty(self) -> KeyArray:
@@ -84,7 +86,7 @@ class Keys:
         A row is held out from training where this is below the option `held_out`. In SQL, over 2^32:
         ``('x' || left(encode(sha256(convert_to(key::text, 'UTF8')), 'hex'), 8))::bit(32)::bigint``.
         """
-        digests = [hashlib.sha256(text.encode()).digest()[:4] for text in self.texts(keys)]
+        digests = [hashlib.sha256(text.encode(self.encoding)).digest()[:4] for text in self.texts(keys)]
         return np.frombuffer(b"".join(digests), dtype=">u4") / 2.0**32
 
 

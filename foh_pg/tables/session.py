@@ -69,6 +69,7 @@ class Session:
             raise InputError("the connection is inside a transaction: commit first, or pass a DSN")
         self.connection = connection
         self.names: dict[str, str] = {}
+        self.encoding = "utf-8"
         self.locked: int | None = None
         self._key = 0
         connection.autocommit = True
@@ -76,6 +77,23 @@ class Session:
         self._refuse_standby()
         refuse_pooled_transactions(connection)
         refuse_foreign(connection)
+        self._client_encoding = connection.info.parameter_status("client_encoding")
+        if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            # Its texts are any bytes. In this encoding each byte is a letter, and comes back as it was.
+            connection.execute("SET client_encoding = 'LATIN1'")
+            self.encoding = "latin-1"
+
+    def end(self) -> None:
+        """Release the lock, and leave the connection with the encoding that it had."""
+        self.unlock()
+        if self.encoding != "utf-8" and not self.connection.closed:
+            self.connection.execute(
+                "SELECT pg_catalog.set_config('client_encoding', %s, false)", [self._client_encoding]
+            )
+
+    def told(self, text: str) -> str:
+        """What a person has typed, as the texts that this session reads."""
+        return text.encode().decode(self.encoding)
 
     # -- statements ----------------------------------------------------------------------------------------
 
@@ -223,7 +241,7 @@ def open_session(target: Target) -> Iterator[Session]:
         try:
             yield session
         finally:
-            session.unlock()
+            session.end()
             if not target.closed:
                 target.autocommit = autocommit
         return
@@ -232,4 +250,4 @@ def open_session(target: Target) -> Iterator[Session]:
         try:
             yield session
         finally:
-            session.unlock()
+            session.end()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.hashing import Vectors
-from foh_pg.postgres.binary_copy import TEXT, Array, Nullable, Vector
+from foh_pg.postgres.binary_copy import Nullable, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.session import Session
@@ -103,7 +103,7 @@ def _read(
     columns = [index.keys.column, Nullable(Vector(index.dimensions))]
     names: LiteralString = "key, x"
     if index.labels is not None:
-        columns.append(Array(TEXT))
+        columns.append(index.labels_column)
         names = "key, x, labels"
     for keys, (vectors, usable), *labels in session.copy_out(text.format(columns=names), columns, parameters):
         none = Ragged(np.empty(0, dtype=object), np.zeros(len(keys) + 1, dtype=np.int64))

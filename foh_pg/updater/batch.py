@@ -26,7 +26,7 @@ BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
 # later one is marked as the first of its key, searches would find the row twice: in a list and in the stream.
 ENTRIES = """
 SELECT e.seq, e.key, (e.op <> 'l' OR NOT EXISTS (
-    SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint
+    SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint
 FROM (SELECT t.seq, t.key, t.op FROM {stream} t WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s
       ORDER BY t.seq LIMIT %(size)s) e
 ORDER BY e.seq

@@ -200,7 +200,7 @@ def _changes(
     leaving |= moves
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
-    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, splits)])
+    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, entries.take(moves), moved)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
     in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
@@ -226,12 +226,13 @@ def _moving(entries: Entries, splits: Splits) -> IntArray:
     return found
 
 
-def _moved_items(work: Merging, splits: Splits) -> Items:
+def _moved_items(work: Merging, left: Entries, joined: Entries) -> Items:
+    """Items of the rows that a split moves; not of those that were deleted since it has read them."""
     if work.single:
-        return items_of(splits.keys, splits.new[:, None])
+        return items_of(joined.keys, joined.centers[:, None])
     with work.session.snapshot():
-        items = read_items(work.session, work.index, np.unique(splits.keys))
-    return moved_items(items, splits.keys, splits.old, splits.new)
+        items = read_items(work.session, work.index, np.unique(joined.keys))
+    return moved_items(items, joined.keys, left.centers, joined.centers)
 
 
 # -- what is known of lists ----------------------------------------------------------------------------------

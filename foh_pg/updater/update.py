@@ -21,6 +21,7 @@ from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, join_rows
 from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, handover_after, read_batch, with_rows
+from foh_pg.updater.follow import follow
 from foh_pg.updater.handover import Handover, load_handover, shape_of
 from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.merge import Merging, merge
@@ -115,6 +116,7 @@ def _update(
         run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
         full = True
     pull(session, run)
+    follow(session, run)
     last = session.of_primary(LAST)
     while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full

@@ -16,9 +16,10 @@ POLL = """/*NO LOAD BALANCE*/
 SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale,
        s.stream AS rows_waiting,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
+       foh._leaves_of(i) IS DISTINCT FROM u.partitions AS moved,
        s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
        extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
-FROM foh.index i CROSS JOIN LATERAL foh._stat(i) s
+FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._stat(i) s
 LEFT JOIN LATERAL (
     SELECT x.error IS NOT NULL AS failed FROM foh.run x
     WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
@@ -42,11 +43,17 @@ class Stream(NamedTuple):
     stale: float
     rows_waiting: int
     lag: float
+    moved: bool
     deferred: int
     failed: bool
     evaluated_version: int
     evaluated_at: float
     evaluated: dict[str, Any] | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an update has something to do: entries wait, or partitions came, went or were emptied."""
+        return self.rows_waiting > 0 or self.moved
 
     def show(self, counters: Counters) -> None:
         """Bring the gauges of the index up to date."""

@@ -153,7 +153,7 @@ class Watcher:
             if self.stopping.is_set():
                 break
             trouble = self._troubles.setdefault(stream.name, Trouble(self.settings.backoff()))
-            if stream.status == "ready" and stream.rows_waiting and time.monotonic() >= trouble.until:
+            if stream.status == "ready" and stream.waits and time.monotonic() >= trouble.until:
                 more |= self._update(stream.name, trouble)
         return 0.0 if more else self.settings.interval
 

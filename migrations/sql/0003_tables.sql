@@ -54,7 +54,9 @@ CREATE TABLE foh.updating (
     index int PRIMARY KEY,
     pid   int,
     key   bigint,
-    role  name
+    role  name,
+    -- The partitions of its tables as the last update found them: see foh._follow.
+    partitions jsonb
 );
 INSERT INTO foh.updating (index) SELECT i.id FROM foh.index i;
 

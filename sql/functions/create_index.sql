@@ -20,6 +20,8 @@ CREATE OR REPLACE FUNCTION foh.create_index(
 ) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
 -- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'
@@ -62,6 +64,7 @@ BEGIN
     i := foh._create_objects(i);
     PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
+    UPDATE foh.updating u SET partitions = foh._leaves_of(i) WHERE u.index = i.id;
     -- Making the triggers has locked the table: every row that a new snapshot does not see now will pass through them.
     IF body.empty THEN
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM foh.%I(wanted => 1))', i.name || '_rows') INTO empty;

@@ -3,6 +3,8 @@
 CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
 -- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
 SET row_security = on
 SET lock_timeout = '10s'

@@ -86,7 +86,7 @@ CREATE TABLE {stream} (
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX {stream_center_idx} ON {stream} (center);
--- Tells whether a key has a newer entry.
-CREATE INDEX {stream_key_idx} ON {stream} (key, seq);
+-- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
+CREATE INDEX {stream_key_idx} ON {stream} ({stream_key});
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX {stream_known_idx} ON {stream} (op, seq) WHERE NOT fresh;

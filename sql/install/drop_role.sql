@@ -1,4 +1,5 @@
--- The role belongs to the cluster: it stays while another database uses it, or where the caller may not drop it.
+-- The role belongs to the cluster: it stays while another database uses it, or where the caller may not drop it. Two databases that
+-- migrate at once may each wait for the other here.
 DO $foh$
 DECLARE
     vector_schema name;
@@ -11,7 +12,7 @@ BEGIN
     END IF;
     DROP ROLE IF EXISTS foh_owner;
 EXCEPTION
-    WHEN dependent_objects_still_exist OR insufficient_privilege OR object_in_use THEN
+    WHEN dependent_objects_still_exist OR insufficient_privilege OR object_in_use OR deadlock_detected THEN
         RAISE NOTICE 'the role foh_owner stays: %', SQLERRM;
 END
 $foh$;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import psycopg
 import pytest
 
 from foh_pg import updater
-from foh_pg.errors import BusyError, FenceError, SessionError
+from foh_pg.errors import BusyError, FenceError, FohError, SessionError
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.session import open_session
+from foh_pg.updater import merge
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import SETTINGS, Database, install_pgvector
 from tests.recorded_state import recorded_state
@@ -230,6 +232,99 @@ def test_rows_changed_meanwhile(prepared: Connection, database: Database, phase:
     updater.update(prepared, "digits")
     assert violations(prepared) == []
     assert prepared.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("homes", [1, 2])
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM digit WHERE id = ANY (%s)", "UPDATE digit SET embedding = NULL WHERE id = ANY (%s)"],
+)
+def test_rows_that_a_split_was_about_to_move(
+    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch, statement: str, homes: int
+) -> None:
+    """Deleted after the split has read them, and before their list is written: they are in no list, and so have no home."""
+    create_table(connection)
+    create_index(connection, homes=homes, options='{"learn_rows": 200}')
+    insert(connection, range(600))
+    updater.update(connection, "digits")
+    # Many rows near one center.
+    data, noise = digits()[0], np.random.default_rng(0)
+    connection.cursor().executemany(
+        "INSERT INTO digit VALUES (%s, %s::extensions.vector, '1')",
+        [(n, vector(data[1] + noise.normal(0, 1, 64).astype(np.float32))) for n in range(10_000, 10_500)],
+    )
+    other, deleted = database.connect(), []
+
+    def split(*arguments: Any) -> Any:
+        found = merge.maintain_split(*arguments)
+        if len(found.keys) and not deleted:
+            deleted.extend(found.keys[:5].tolist())
+            other.execute(statement.encode(), [deleted])
+        return found
+
+    monkeypatch.setattr(merge, "maintain_split", merge.split, raising=False)
+    monkeypatch.setattr(merge, "split", split)
+
+    def compare(name: str, done: int, total: int) -> None:
+        """After the switch of each batch."""
+        if name == "vacuum":
+            assert violations(other) == []
+
+    updater.update(connection, "digits", batch_size=100, progress=compare)
+    assert deleted
+    updater.update(connection, "digits")
+    assert violations(connection) == []
+    keys = "SELECT unnest(ids) FROM foh.digits_list UNION ALL SELECT key FROM foh.digits_item"
+    assert not {key for (key,) in connection.execute(keys)} & set(deleted)
+
+
+# What an owner or an administrator may do to the table in the middle of a run, and how it is undone.
+MEANWHILE = {
+    "another owner": ("ALTER TABLE digit OWNER TO app_writer", "ALTER TABLE digit OWNER TO app_owner"),
+    "an owner without rights": (
+        "ALTER TABLE digit OWNER TO app_writer; REVOKE ALL ON digit FROM app_owner",
+        "ALTER TABLE digit OWNER TO app_owner; GRANT ALL ON digit TO app_owner",
+    ),
+    "policies for the owner": (
+        "ALTER TABLE digit ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY p ON digit USING (id < 5)",
+        "DROP POLICY p ON digit; ALTER TABLE digit DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY",
+    ),
+    "a column renamed": (
+        "ALTER TABLE digit RENAME COLUMN embedding TO other",
+        "ALTER TABLE digit RENAME COLUMN other TO embedding",
+    ),
+    "a function altered": (
+        "ALTER FUNCTION foh.digits_rows(int[], int, int, bigint, bigint, text) SECURITY INVOKER",
+        "SELECT 1",
+    ),
+    "the primary key dropped": (
+        "ALTER TABLE digit DROP CONSTRAINT digit_pkey",
+        "ALTER TABLE digit ADD PRIMARY KEY (id)",
+    ),
+    "triggers disabled": ("ALTER TABLE digit DISABLE TRIGGER USER", "ALTER TABLE digit ENABLE TRIGGER USER"),
+}
+
+
+@pytest.mark.parametrize("phase", ["learn", "encode again"])
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_the_table_changes_meanwhile(
+    prepared: Connection, database: Database, superuser: Connection, what: str, phase: str
+) -> None:
+    """The run ends well or with an error, and loses no row: once it is undone, everything is as it should be."""
+    change, undo = MEANWHILE[what]
+    # A superuser, whom neither rights nor policies would stop.
+    superuser.execute("SET search_path = public")
+    with suppress(FohError, psycopg.Error):
+        updater.update(
+            database.dsn(None), "digits", progress=when(phase, lambda: superuser.execute(change.encode()))
+        )
+    superuser.execute(undo.encode())
+    superuser.execute("SELECT foh.refresh('digits')")
+    assert violations(prepared) == []
+    updater.update(prepared, "digits")
+    assert violations(prepared) == []
+    assert prepared.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (1000,)
+    assert len(found(prepared, 1200, 1000)) == 1000
 
 
 @pytest.mark.parametrize("table", ["digits_list", "digits_center", "digits_projection"])

@@ -102,6 +102,47 @@ BEGIN
     END LOOP;
 END $$;
 """
+# Where everybody may create in the schema of pgvector, as in public of an older cluster: what fits our calls as well as pgvector's own
+# does, or better, where an argument has to be cast.
+OVERLOADS = """
+DO $$
+DECLARE
+    types constant text[] := '{extensions.vector,extensions.halfvec,extensions.sparsevec,real[],"double precision[]",integer[],bit,"bit varying",text,bigint,integer,"double precision",real,anyelement,anyarray}';
+    f record;
+    n int := 0;
+BEGIN
+    FOR f IN SELECT p.name, a.type AS a, b.type AS b, c.type AS c
+             FROM (SELECT DISTINCT p.proname AS name, p.pronargs AS count FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.deptype = 'e'
+                   JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'vector'
+                   WHERE p.pronargs BETWEEN 1 AND 3 AND p.proname !~ '(in|out|recv|send|handler|support|typmod|accum|combine|_sum|_avg)$') p
+             CROSS JOIN unnest(types) AS a (type)
+             CROSS JOIN LATERAL (SELECT unnest(types) AS type WHERE p.count > 1 UNION ALL SELECT NULL WHERE p.count = 1) b
+             CROSS JOIN LATERAL (SELECT unnest('{integer,bigint,boolean}'::text[]) AS type WHERE p.count > 2 UNION ALL SELECT NULL WHERE p.count < 3) c
+             WHERE p.count < 3 OR b.type IN ('integer', 'bigint', 'real', a.type)
+    LOOP
+        BEGIN
+            EXECUTE format('CREATE FUNCTION extensions.%I(%s) RETURNS %s LANGUAGE plpgsql AS %L', f.name, concat_ws(', ', f.a, f.b, f.c), f.a,
+                           'BEGIN RAISE EXCEPTION ''a trap was called: ' || f.name || ' of ' || concat_ws(', ', f.a, f.b, f.c) || '''; END');
+            n := n + 1;
+        EXCEPTION WHEN duplicate_function OR ambiguous_function OR invalid_function_definition THEN NULL;
+        END;
+    END LOOP;
+    ASSERT n > 1000;
+    n := 0;
+    FOR f IN SELECT o.name, a.type AS a, b.type AS b FROM unnest('{<->,<#>,<=>,<+>,<~>,<%>,+,-,*,||,=,<>,<,>,<=,>=}'::text[]) AS o (name), unnest(types) AS a (type), unnest(types) AS b (type)
+    LOOP
+        BEGIN
+            EXECUTE format('CREATE FUNCTION extensions.%I(%s, %s) RETURNS %s LANGUAGE plpgsql AS %L', 'operator_' || n, f.a, f.b,
+                           CASE WHEN f.name = ANY ('{=,<>,<,>,<=,>=}') THEN 'boolean' ELSE 'double precision' END,
+                           'BEGIN RAISE EXCEPTION ''a trap was called: ' || replace(f.name, '%', '%%') || ' of ' || f.a || ' and ' || f.b || '''; END');
+            EXECUTE format('CREATE OPERATOR extensions.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = extensions.%I)', f.name, f.a, f.b, 'operator_' || n);
+            n := n + 1;
+        EXCEPTION WHEN duplicate_function OR insufficient_privilege THEN NULL;
+        END;
+    END LOOP;
+    ASSERT n > 1000;
+END $$;
+"""
 PATH = "trap, pg_catalog, public, extensions"
 QUERY = "[1,2,3,4]"
 
@@ -120,7 +161,7 @@ class Item(Base):
 
 
 @pytest.fixture
-def trapped(database: Database) -> Database:
+def indexed(database: Database) -> Database:
     owner = database.connect()
     owner.execute(
         "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(4) NOT NULL, tags text[] NOT NULL, note int)"
@@ -137,10 +178,15 @@ def trapped(database: Database) -> Database:
     )
     owner.execute("INSERT INTO texts SELECT 'k' || id, embedding FROM items")
     owner.execute("SELECT foh.create_index('filled', 'items', 'embedding', labels => 'tags', bits => 16)")
-    superuser = database.connect(None)
+    return database
+
+
+@pytest.fixture
+def trapped(indexed: Database) -> Database:
+    superuser = indexed.connect(None)
     superuser.execute(TRAPS)
     superuser.execute(TYPES)
-    return database
+    return indexed
 
 
 @pytest.fixture
@@ -204,6 +250,53 @@ def test_commands(hostile: Database, role: str | None) -> None:
             continue
         result = CliRunner().invoke(app, [*command, "--dsn", hostile.dsn(role)])
         assert "a trap" not in result.output, (command, result.output)
+        assert result.exit_code == 0, (command, result.output, result.exception)
+
+
+EMBEDDINGS = {
+    "vector": "extensions.vector(4)",
+    "halfvec": "extensions.halfvec(4)",
+    "real[]": "real[]",
+    "double precision[]": "double precision[]",
+}
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
+@pytest.mark.parametrize("kind", EMBEDDINGS)
+def test_overloads_in_the_schema_of_pgvector(indexed: Database, kind: str, distance: str) -> None:
+    """Every call of ours names the types that pgvector has, so that nothing planted beside it is chosen."""
+    owner, superuser = indexed.connect(), indexed.connect(None)
+    superuser.execute(OVERLOADS)
+    with pytest.raises(psycopg.errors.RaiseException, match="a trap"):
+        superuser.execute("SELECT '{1,2}'::real[] OPERATOR(extensions.<->) '{1,2}'::real[]")
+    owner.execute(f"CREATE TABLE more (id int PRIMARY KEY, embedding {EMBEDDINGS[kind]}, tags text[])")
+    superuser.execute(
+        """SELECT foh.create_index('more', 'public.more', 'embedding', labels => 'tags', bits => 16, dimensions => 4,
+                                   distance => %s, options => '{"held_out": 0.3, "exact_rows": 0, "learn_rows": 50}')""",
+        [distance],
+    )
+    cast = "::real[]" if "[]" in kind else "::real[]::extensions." + kind
+    insert = f"""INSERT INTO more SELECT n, ARRAY[n %% 7, n %% 3, n %% 5, 1]{cast}, ARRAY['t' || n %% 3]
+                 FROM generate_series(%s::int, %s::int) n"""
+    owner.execute(insert.encode(), [1, 200])
+    search = "SELECT id FROM foh.more_search('[1,2,3,4]'::extensions.vector, 20)"
+    for start in (201, 401):
+        update(indexed.dsn(None), "more")
+        assert len(superuser.execute(search.encode()).fetchall()) == 20
+        owner.execute(insert.encode(), [start, start + 199])
+        owner.execute("UPDATE more SET embedding = (SELECT embedding FROM more WHERE id = 1) WHERE id = 2")
+        owner.execute("DELETE FROM more WHERE id = 3")
+        owner.execute("INSERT INTO more SELECT 3, embedding, tags FROM more WHERE id = 4")
+    rebuild(indexed.dsn(None), "more")
+    evaluate(indexed.dsn(None), "more")
+    for statement in (
+        "SELECT * FROM foh.check('more')",
+        "SELECT * FROM foh.repair('more') WHERE missing + gone + changed > 0",
+    ):
+        assert superuser.execute(statement.encode()).fetchall() == []
+    for command in (["search", "more", "--like", "5"], ["search", "more", "--vector", QUERY, "--explain"], ["status", "more"],
+                    ["report", "more", "--output", "-"], ["refresh", "more"]):  # fmt: skip
+        result = CliRunner().invoke(app, [*command, "--dsn", indexed.dsn(None)])
         assert result.exit_code == 0, (command, result.output, result.exception)
 
 
@@ -310,3 +403,54 @@ def test_langchain(engine: sa.Engine) -> None:
     assert len(store.similarity_search("text", filter={"n": {"$lt": 5}, "topic": {"$in": ["a"]}})) == 1
     assert len(store.get_by_ids(["1"])) == 1
     store.delete(["1"])
+
+
+# PostgreSQL looks for relations and types in pg_temp first, unless the search_path names it.
+TEMPORARY = r"""
+CREATE TEMP TABLE items (id int, embedding extensions.vector(4), tags text[], note int);
+CREATE TEMP TABLE idx_stream (LIKE foh.idx_stream);
+DO $$
+DECLARE
+    made pg_catalog.text;
+    -- All statements are put together before the first is run: then these names mean something else.
+    statements pg_catalog.text[] := ARRAY(
+        SELECT format('CREATE TEMP VIEW %I AS SELECT 1 / (random() * 0)::pg_catalog.int4 AS id', c.relname) FROM pg_class c
+        WHERE c.relnamespace IN ('pg_catalog'::regnamespace, 'foh'::regnamespace) AND c.relkind IN ('r', 'v') AND c.relname <> 'idx_stream'
+        UNION ALL
+        SELECT format('CREATE DOMAIN pg_temp.%I AS pg_catalog.text CHECK (false)', t.typname) FROM pg_type t
+        WHERE t.typnamespace IN ('pg_catalog'::regnamespace, 'extensions'::regnamespace) AND t.typtype = 'b' AND t.typelem = 0);
+BEGIN
+    FOREACH made IN ARRAY statements LOOP
+        EXECUTE made;
+    END LOOP;
+END $$;
+"""
+
+
+def test_temporary_objects(indexed: Database) -> None:
+    """What a session has planted for itself means nothing to the functions that run as somebody else."""
+    owner, writer = indexed.connect(), indexed.connect("app_writer")
+    owner.execute(
+        "GRANT ALL ON items TO app_writer; SELECT foh.grant('idx', reader => 'app_writer', updater => 'app_writer')"
+    )
+    writer.execute("SET search_path = public, extensions")
+    update(indexed.dsn(), "idx")
+    writer.execute(TEMPORARY)
+    writer.execute(
+        "INSERT INTO public.items SELECT 1000, embedding, tags FROM public.items WHERE id OPERATOR(pg_catalog.=) 1"
+    )
+    writer.execute(
+        "UPDATE public.items SET embedding = (SELECT embedding FROM public.items WHERE id OPERATOR(pg_catalog.=) 1) WHERE id OPERATOR(pg_catalog.=) 2"
+    )
+    writer.execute("DELETE FROM public.items WHERE id OPERATOR(pg_catalog.=) 3")
+    for call in ("foh.idx_search('[1,2,3,4]', 5)", "foh.search('idx', '[1,2,3,4]', 5)"):
+        assert len(writer.execute(f"SELECT * FROM {call}".encode()).fetchall()) == 5
+    for call in (
+        "foh.check('idx')",
+        "foh.repair('idx') WHERE missing OPERATOR(pg_catalog.+) gone OPERATOR(pg_catalog.+) changed OPERATOR(pg_catalog.>) 0",
+    ):
+        assert writer.execute(f"SELECT * FROM {call}".encode()).fetchall() == []
+    assert owner.execute("SELECT count(*) FROM foh.idx_stream").fetchone() == (3,)
+    update(writer, "idx")
+    assert owner.execute("SELECT count(*) FROM foh.idx_stream").fetchone() == (0,)
+    assert owner.execute("SELECT * FROM foh.check('idx')").fetchall() == []

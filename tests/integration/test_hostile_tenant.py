@@ -27,6 +27,8 @@ Connection = psycopg.Connection[Any]
 TABLE = """
 CREATE FUNCTION evil(anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
+    -- Where a session has only put on the role of the owner, the code takes it off.
+    BEGIN PERFORM set_config('role', 'none', true); EXCEPTION WHEN OTHERS THEN NULL; END;
     IF current_user NOT IN ('app_owner', 'app_writer', 'app_reader') THEN RAISE EXCEPTION 'evil ran as %', current_user; END IF;
     RETURN true;
 END $$;

@@ -388,6 +388,20 @@ class TestOwners:
             grant(database.connect(None), None, owner=superuser)
 
 
+def test_no_table_of_ours_can_carry_code_of_others(
+    shop: Shop, database: Database, new_role: Callable[[], str]
+) -> None:
+    """A trigger, a foreign key or a rule on a table of foh would run as whoever writes there."""
+    role = new_role()
+    grant(database.connect(None), updater=role, reader=role, owner=role)
+    rights = """SELECT c.relname, r.rolname FROM pg_class c, pg_roles r
+                WHERE c.relnamespace = 'foh'::regnamespace AND c.relkind IN ('r', 'v', 'p') AND r.rolname IN (%s, 'app_owner')
+                  AND (has_table_privilege(r.oid, c.oid, 'TRIGGER') OR has_table_privilege(r.oid, c.oid, 'TRUNCATE')
+                       OR has_any_column_privilege(r.oid, c.oid, 'REFERENCES') OR pg_has_role(r.oid, c.relowner, 'USAGE'))"""
+    assert database.connect(None).execute(rights, [role]).fetchall() == []
+    grant(database.connect(None), updater=role, reader=role, owner=role, revoke=True)
+
+
 def test_only_those_who_may(shop: Shop, database: Database, new_role: Callable[[], str]) -> None:
     role = new_role()
     with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -18,7 +18,7 @@ from foh_pg.postgres.binary_copy.fixed import (
     Vector,
 )
 from foh_pg.postgres.binary_copy.reader import copy_out
-from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable
+from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
 from foh_pg.postgres.binary_copy.writer import copy_in
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Nullable",
     "Ragged",
     "RowError",
+    "Text",
     "Vector",
     "copy_in",
     "copy_out",

@@ -15,9 +15,15 @@ from foh_pg.postgres.binary_copy.fixed import Bits
 
 
 class Text(Column):
-    """text as an object array of str; equal strings of a chunk are one object."""
+    """text as an object array of str; equal strings of a chunk are one object.
+
+    `encoding` is that of the connection (client_encoding).
+    """
 
     name = "text"
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self.encoding = encoding
 
     def read(self, buffer: NDArray, offsets: NDArray, lengths: NDArray) -> NDArray:
         self.check_present(lengths)
@@ -28,12 +34,12 @@ class Text(Column):
             raw = bytes(whole[start:end])
             text = decoded.get(raw)
             if text is None:
-                text = decoded[raw] = raw.decode()
+                text = decoded[raw] = raw.decode(self.encoding)
             values[i] = text
         return values
 
     def fields(self, values: Any) -> tuple[NDArray, NDArray]:
-        encoded = [value.encode() for value in values]
+        encoded = [value.encode(self.encoding) for value in values]
         lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
         return lengths, np.frombuffer(b"".join(encoded), dtype=np.uint8)
 

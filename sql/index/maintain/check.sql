@@ -2,7 +2,7 @@
 -- are computed again, the learned codes only of some thousand rows. part, parts: only the keys of one part of several.
 CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1, caller text DEFAULT foh._identity())
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
 -- foh._check_tables).

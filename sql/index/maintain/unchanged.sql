@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION {unchanged}(counted boolean DEFAULT false, caller text DEFAULT foh._identity()) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
 SET row_security = on
 AS $body$
 BEGIN

@@ -10,5 +10,5 @@ SELECT e.key, e.distance::int AS distance, e.marks
                                     WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{distinct_close}
                 ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
-          WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
+          WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked

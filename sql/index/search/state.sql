@@ -17,7 +17,7 @@ AS $body$
                  EXISTS (SELECT FROM {stream} r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
                  ARRAY(SELECT u.key FROM {stream} u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
-                         AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
+                         AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND {later} > u.seq AND o.op <> 'l' OFFSET 0)
                        LIMIT b.most + 1) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t

@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
 SET row_security = on
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

@@ -26,12 +26,11 @@ IF deferred OR nested THEN
         INSERT INTO {stream} (key, op, version, center)
         SELECT o.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
     ELSE
+        -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO {stream} (key, op, version, center, geometry, marks)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels
-              FROM new_rows s LEFT JOIN old_rows o ON o.{key} = s.{key} WHERE o.{key} IS NULL OR {changed}
-              UNION ALL
-              SELECT o.{key}, NULL, NULL FROM old_rows o LEFT JOIN new_rows n ON n.{key} = o.{key} WHERE n.{key} IS NULL
-              OFFSET 0) v,
+        FROM (SELECT coalesce(s.{key}, o.{key}) AS key, {vector_once} AS x, {labels_of} AS labels
+              FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
+              WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed} OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     END IF;

@@ -19,6 +19,7 @@ AS $function$
         'capture_labels',
         'check',
         'repair',
+        'follow',
         'result',
         'search',
         'search_code',

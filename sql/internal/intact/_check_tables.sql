@@ -2,6 +2,8 @@
 CREATE OR REPLACE FUNCTION foh._check_tables(i foh.index) RETURNS TABLE (problem text, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
 AS $function$
 DECLARE
     r record;

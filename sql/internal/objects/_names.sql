@@ -2,6 +2,8 @@
 CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
 AS $function$
 DECLARE
     v text := foh._vector_schema();
@@ -155,6 +157,9 @@ BEGIN
         'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
         'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
         'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
+        'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
+        -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
+        'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
         'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
         'center_area_idx', quote_ident(i.name || '_center_area_idx'));
 END

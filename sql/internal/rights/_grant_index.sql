@@ -11,6 +11,10 @@ BEGIN
     FOREACH t IN ARRAY foh._tables(i) LOOP
         IF role <> foh._owner() THEN
             EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO %I', t, role);
+            -- An updater vacuums what it has written. Before PostgreSQL 17 only the owner of a table may, and autovacuum does it.
+            IF current_setting('server_version_num')::int >= 170000 THEN
+                EXECUTE format('GRANT MAINTAIN ON %s TO %I', t, role);
+            END IF;
         END IF;
     END LOOP;
     FOREACH f IN ARRAY foh._index_functions(i, kind) LOOP

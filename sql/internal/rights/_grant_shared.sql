@@ -14,7 +14,7 @@ BEGIN
     EXECUTE format('GRANT SELECT ON foh.alembic_version, foh.index, foh.label, foh.model, foh.model_state, foh.run, foh.index_stat, foh.updating TO %I', role);
     EXECUTE format('GRANT UPDATE (version, status, next_center) ON foh.index TO %I', role);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON foh.label, foh.model, foh.model_state, foh.run TO %I', role);
-    EXECUTE format('GRANT UPDATE (pid, key, role) ON foh.updating TO %I', role);
+    EXECUTE format('GRANT UPDATE (pid, key, role, partitions) ON foh.updating TO %I', role);
     IF kind = 'owner' THEN
         EXECUTE format('GRANT INSERT (source) ON foh.claim TO %I', role);
     END IF;

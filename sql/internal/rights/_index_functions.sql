@@ -8,7 +8,7 @@ AS $function$
     WHERE p.pronamespace = 'foh'::regnamespace
       AND p.proname IN (SELECT (i.name || '_' || s)::name FROM unnest(CASE kind
               WHEN 'owner' THEN foh._suffixes()
-              WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'describe', 'pull', 'pulled', 'inbox_stat']
+              WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'follow', 'describe', 'pull', 'pulled', 'inbox_stat']
               WHEN 'ours' THEN ARRAY['hamming', 'unchanged', 'inbox_stat']
               ELSE ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions', 'thresholds', 'near', 'exact', 'hamming', 'check_code', 'moment', 'nodes', 'visible', 'inbox_keys']
           END) s)

@@ -20,10 +20,16 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from foh_pg.postgres.connect import connect
-from foh_pg.postgres.embedded import EmbeddedServer
-from foh_pg.schema.migrations import head, migrate
 from foh_pg.updater import build, update
+
+try:
+    from foh_pg.database.connection import connect
+    from foh_pg.database.migrations import head, migrate
+    from foh_pg.embedded import EmbeddedServer
+except ModuleNotFoundError:  # a test of the present version imports the names of the tables from here
+    from foh_pg.postgres.connect import connect
+    from foh_pg.postgres.embedded import EmbeddedServer
+    from foh_pg.schema.migrations import head, migrate
 
 ROLES = {"installer": "CREATEROLE", "app_owner": "", "app_writer": "", "app_reader": ""}
 

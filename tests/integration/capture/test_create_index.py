@@ -127,6 +127,40 @@ class TestRefusals:
         connection.execute("INSERT INTO t (id, a) VALUES (1, 5)")
         assert codes(connection) == expected_codes(connection, {1: [5, 5]})
 
+    @pytest.mark.parametrize("triggers", ["statement", "row"])
+    def test_virtual_columns_and_constraints_beside_ours(
+        self, connection: Connection, server: Server, triggers: str
+    ) -> None:
+        """What PostgreSQL 18 brought: triggers see a row without its virtual columns."""
+        if server.version < 18:
+            pytest.skip("these came with PostgreSQL 18")
+        connection.execute(
+            """CREATE TABLE t (twice int GENERATED ALWAYS AS (id * 2) VIRTUAL, id int, embedding real[], PRIMARY KEY (id) INCLUDE (embedding));
+               ALTER TABLE t ADD CONSTRAINT there NOT NULL embedding NOT VALID"""
+        )
+        create_index(connection, source="t", dimensions=2, options={"triggers": triggers})
+        connection.execute("INSERT INTO t (id, embedding) VALUES (1, '{5,5}'), (2, '{1,2}'), (3, '{2,1}')")
+        connection.execute("UPDATE t SET embedding = '{3,1}' WHERE twice = 4")
+        connection.execute("DELETE FROM t WHERE twice = 6 RETURNING old.twice")
+        assert codes(connection) == expected_codes(connection, {1: [5, 5], 2: [3, 1]})
+        assert problems(connection) == []
+        found = connection.execute("SELECT id FROM foh.idx_search('[1,1]', 5, filter => 's.twice > 2')")
+        assert found.fetchall() == [(2,)]
+        with pytest.raises(errors.FeatureNotSupported, match="user-defined function"):
+            connection.execute(
+                "CREATE FUNCTION mine(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';"
+                "ALTER TABLE t ADD COLUMN v int GENERATED ALWAYS AS (mine(id)) VIRTUAL"
+            )
+
+    def test_temporal_keys(self, connection: Connection, server: Server) -> None:
+        if server.version < 18:
+            pytest.skip("temporal keys came with PostgreSQL 18")
+        connection.execute(
+            """CREATE TABLE t (id int4range, valid daterange, embedding real[], PRIMARY KEY (id, valid WITHOUT OVERLAPS))"""
+        )
+        with pytest.raises(errors.InvalidTableDefinition, match="primary key of several columns"):
+            create_index(connection, source="t", dimensions=2)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

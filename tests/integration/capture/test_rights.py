@@ -77,7 +77,17 @@ class TestWriters:
 
 
 class TestDefiners:
-    READING = ("capture", "check", "repair", "hamming", "rows", "unchanged", "answer", "label_counts")
+    READING = (
+        "capture",
+        "check",
+        "repair",
+        "follow",
+        "hamming",
+        "rows",
+        "unchanged",
+        "answer",
+        "label_counts",
+    )
     QUERY = """SELECT p.proname, p.proconfig, pg_get_userbyid(p.proowner) FROM pg_proc p
                WHERE pronamespace = 'foh'::regnamespace AND prosecdef"""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -67,9 +69,21 @@ def test_serializable_writers_of_ascending_keys(database: Database, triggers: st
     assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
 
 
-def insert(shop: Shop, start: int, count: int) -> dict[str, tuple[int, ...]]:
+# Keys in no order, made of sixteen bytes.
+KEYS: dict[str, Callable[[bytes], Any]] = {
+    "uuid": lambda drawn: UUID(bytes=drawn),
+    "bigint": lambda drawn: int.from_bytes(drawn[:8], "big", signed=True),
+    # Of so few bytes some keys would be equal.
+    "int": lambda drawn: int.from_bytes(hashlib.sha256(drawn).digest()[:4], "big", signed=True),
+    "text": bytes.hex,
+    "varchar": bytes.hex,
+}
+
+
+def insert(shop: Shop, kind: str, start: int, count: int) -> dict[str, tuple[int, ...]]:
     """Rows with keys in no order, in one statement; what that scanned."""
-    keys = [UUID(bytes=np.random.default_rng(start + at).bytes(16)) for at in range(count)]
+    keys = [KEYS[kind](np.random.default_rng(start + at).bytes(16)) for at in range(count)]
+    assert len(set(keys)) == count
     base = [text(row) for row in vectors(count, seed=start)]
 
     def scans() -> dict[str, Any]:
@@ -78,22 +92,25 @@ def insert(shop: Shop, start: int, count: int) -> dict[str, tuple[int, ...]]:
     with shop.connection.transaction():
         before = scans()
         shop.run(
-            "INSERT INTO {source} ({key}, embedding) SELECT * FROM unnest(%s::uuid[], %s::extensions.vector[])",
+            f"INSERT INTO {{source}} ({{key}}, embedding) SELECT * FROM unnest(%s::{kind}[], %s::extensions.vector[])",
             [keys, base],
         )
         return {name: tuple(counts - before[name]) for name, counts in scans().items()}
 
 
+@pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("planned", [False, True], ids=["a new session", "a session that has its plans"])
 @pytest.mark.parametrize("emptied", [False, True], ids=["stream as analyzed", "stream emptied since"])
-def test_bulk_inserts_look_each_key_up(new_shop, database: Database, planned: bool, emptied: bool) -> None:
+def test_bulk_inserts_look_each_key_up(
+    new_shop, database: Database, planned: bool, emptied: bool, kind: str
+) -> None:
     """With statistics of a full stream, an empty one, or both at odds."""
-    shop = new_shop(key_type="uuid")
-    count = 3000
+    shop = new_shop(key_type=kind)
+    count = 3000 if kind == "uuid" else 1500
     writer = shop.seen_by(database.connect("app_owner"))
     if planned:
-        insert(writer, 10_000_000, 5)
-    insert(shop, 0, count)
+        insert(writer, kind, 10_000_000, 5)
+    insert(shop, kind, 0, count)
     shop.run("ANALYZE {stream}")
     if emptied:
         shop.install(centers=8)
@@ -101,7 +118,7 @@ def test_bulk_inserts_look_each_key_up(new_shop, database: Database, planned: bo
     for analyzed in (False, True):
         if analyzed:
             shop.run("ANALYZE {stream}")
-        scans = insert(writer, count * (2 + analyzed), count)
+        scans = insert(writer, kind, count * (2 + analyzed), count)
         looked_up, _, blocks = scans.pop("items_stream_key_idx")
         assert looked_up == count
         # Twice from the root to a leaf for each key: once to look, once to insert. A scan would be of many leaves.

@@ -1,16 +1,22 @@
-"""One long key makes the state of an index longer by itself, and by no more."""
+"""Keys that are long, and keys that are no text in any encoding."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.types.json import Jsonb
 
+from foh_pg.postgres.connect import connect
+from foh_pg.quality.evaluate import evaluate
+from foh_pg.schema.migrations import migrate
 from foh_pg.tables.keys import Keys
-from foh_pg.updater import update
-from tests.postgres import Database
+from foh_pg.updater import rebuild, update
+from tests.postgres import Database, Server, install_pgvector
 
 
 @pytest.mark.parametrize("labels", [None, "tags"])
@@ -62,3 +68,93 @@ def test_come_back_as_they_were(kind: str, keys: list[Any]) -> None:
 
 def test_as_earlier_versions_saved_them() -> None:
     assert Keys("text").unpack("some", {"some": np.array(["a", "bc"])}).tolist() == ["a", "bc"]
+
+
+@pytest.mark.parametrize("triggers", ["statement", "row"])
+@pytest.mark.parametrize("kind", ["text", "varchar"])
+def test_as_long_as_a_key_can_be(
+    connection: psycopg.Connection[Any], database: Database, kind: str, triggers: str
+) -> None:
+    """What PostgreSQL takes as a key of the table, the index takes too; nothing in these letters can be compressed."""
+    connection.execute(f"CREATE TABLE items (id {kind} PRIMARY KEY, embedding extensions.vector(3))")
+    connection.execute(
+        "SELECT foh.create_index('idx', 'items', 'embedding', bits => 16, options => %s)",
+        [Jsonb({"triggers": triggers, "exact_rows": 0})],
+    )
+    drawn = np.random.default_rng(0)
+    keys = ["".join(map(chr, drawn.integers(33, 127, length))) for length in range(2680, 2693)]
+    insert = "INSERT INTO items VALUES (%s, '[1,2,3]')"
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="items_pkey"):
+        connection.execute(insert, [keys[-1] + "x"])
+    for key in keys:
+        connection.execute(insert, [key])
+    connection.execute("UPDATE items SET embedding = '[3,2,1]' WHERE length(id) % 2 = 0")
+    assert found(connection) == set(keys)
+    update(database.dsn(), "idx")
+    connection.execute("UPDATE items SET embedding = '[1,2,1]'")
+    connection.execute("UPDATE items SET embedding = '[2,2,1]'")
+    connection.execute("DELETE FROM items WHERE length(id) = 2690")
+    assert found(connection) == set(keys) - {keys[10]}
+    assert connection.execute("SELECT * FROM foh.check('idx')").fetchall() == []
+    update(database.dsn(), "idx")
+    assert found(connection) == set(keys) - {keys[10]}
+    assert connection.execute("SELECT * FROM foh.check('idx')").fetchall() == []
+
+
+def found(connection: psycopg.Connection[Any]) -> set[Any]:
+    return {key for (key,) in connection.execute("SELECT id FROM foh.idx_search('[1,2,3]', 100)")}
+
+
+@pytest.mark.parametrize("given", ["dsn", "connection"])
+def test_bytes_that_are_no_letters(server: Server, given: str) -> None:
+    """A database in SQL_ASCII holds any bytes in keys, labels and names, and an update passes them on."""
+    name = f"foh_test_{secrets.token_hex(6)}"
+    server.execute(
+        sql.SQL(
+            "CREATE DATABASE {} OWNER installer ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        ).format(sql.Identifier(name))
+    )
+    database = Database(server, name)
+    try:
+        superuser = database.connect(None)
+        install_pgvector(superuser)
+        superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
+        with connect(database.dsn("installer")) as installer:
+            migrate(installer)
+        superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        owner = database.connect(client_encoding="utf8")
+        owner.execute("CREATE TABLE items (id text PRIMARY KEY, embedding extensions.vector(8), tags text[])")
+        owner.execute(
+            """SELECT foh.create_index('größe', 'items', 'embedding', labels => 'tags', bits => 16,
+                                       options => '{"learn_rows": 20, "held_out": 0.3, "exact_rows": 0}')"""
+        )
+        owner.execute(
+            """INSERT INTO items SELECT n || 'ü', ARRAY[cos(2 * (n % 3)), sin(2 * (n % 3)), sin(n), cos(3 * n), sin(5 * n), cos(7 * n),
+                                       sin(11 * n), cos(13 * n)]::extensions.vector, ARRAY['ö' || n % 3] FROM generate_series(1, 200) n"""
+        )
+        raw = database.connect(client_encoding="sql_ascii")
+        raw.execute(
+            rb"INSERT INTO items VALUES (E'\xff\xfe', '[1,2,3,4,5,6,7,8]', ARRAY[E't\xe9']), (E'caf\xe9', '[1,2,4,4,5,6,7,8]', ARRAY[E't\xe9'])"
+        )
+        target: Any = database.dsn() if given == "dsn" else owner
+        update(target, "größe")
+        rebuild(target, "größe")
+        evaluate(target, "größe")
+        raw.execute(rb"UPDATE items SET embedding = '[3,2,1,4,5,6,7,8]' WHERE id = E'caf\xe9'")
+        raw.execute(rb"DELETE FROM items WHERE id = E'\xff\xfe'")
+        update(target, "größe")
+        assert owner.info.parameter_status("client_encoding") == "UTF8"
+        assert owner.execute("SELECT * FROM foh.check('größe')").fetchall() == []
+        assert owner.execute("SELECT count(*) FROM foh.größe_item").fetchone() == (201,)
+        assert owner.execute("SELECT count(*) FROM foh.größe_stream").fetchone() == (0,)
+        labels = raw.execute('SELECT name FROM foh.label ORDER BY name COLLATE "C"').fetchall()
+        assert labels == [(b"t\xe9",), ("ö0".encode(),), ("ö1".encode(),), ("ö2".encode(),)]
+        # Which rows never train, SQL and Python say alike.
+        held = owner.execute(
+            "SELECT count(*) FROM foh.größe_rows(held_out => (0.3 * 2 ^ 32)::bigint)"
+        ).fetchone()
+        keys = [f"{n}ü".encode().decode("latin-1") for n in range(1, 201)] + ["caf\xe9"]
+        known = Keys("text", "latin-1")
+        assert held == (int((known.shares(known.read(keys)) < 0.3).sum()),)
+    finally:
+        database.drop()

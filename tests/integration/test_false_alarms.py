@@ -1,0 +1,72 @@
+"""foh.check says nothing where nothing is wrong, whatever goes on meanwhile and however the session is set."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg.updater import update
+from tests.digits import create_index, create_table, insert, violations
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def digit(connection: Connection) -> Connection:
+    create_table(connection)
+    create_index(connection, options='{"learn_rows": 100}')
+    insert(connection, range(300))
+    update(connection, "digits")
+    return connection
+
+
+@pytest.mark.parametrize("how", ["check", "repair", "parts"])
+def test_while_the_table_is_truncated(
+    digit: Connection, database: Database, superuser: Connection, how: str
+) -> None:
+    """It waits for the TRUNCATE, whose rows are gone for older snapshots, too."""
+    writer, reader = database.connect(autocommit=False), database.connect()
+    writer.execute("TRUNCATE digit")
+    insert(writer, range(300, 400))
+    said: list[Any] = []
+    call = {
+        "check": "SELECT * FROM foh.check('digits')",
+        "repair": "SELECT * FROM foh.repair('digits') WHERE missing + gone + changed > 0",
+        "parts": "SELECT * FROM foh.check('digits', 1, 3)",
+    }[how]
+    thread = threading.Thread(target=lambda: said.append(reader.execute(call.encode()).fetchall()))
+    thread.start()
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+    while thread.is_alive() and superuser.execute(waits, [reader.info.backend_pid]).fetchone() != (1,):
+        thread.join(0.01)
+    writer.commit()
+    thread.join()
+    assert said == [[]]
+
+
+def test_with_quoted_identifiers(digit: Connection) -> None:
+    digit.execute("SET quote_all_identifiers = on")
+    assert violations(digit) == []
+    assert digit.execute("SELECT status FROM foh.index_stat").fetchone() == ("ready",)
+    insert(digit, range(300, 310))
+    digit.execute("SELECT foh.refresh('digits')")
+    insert(digit, range(310, 320))
+    assert digit.execute("SELECT count(*) FROM foh.digits_stream WHERE geometry IS NULL").fetchone() == (0,)
+    digit.execute("RESET quote_all_identifiers")
+    insert(digit, range(320, 330))
+    assert digit.execute("SELECT count(*) FROM foh.digits_stream WHERE geometry IS NULL").fetchone() == (0,)
+    assert violations(digit) == []
+
+
+@pytest.mark.parametrize(
+    "options", ['{"homes": 2}', '{"max_stale": 0.001}', '{"neighbors": 5}', '{"budget": 10}']
+)
+def test_after_alter_index(digit: Connection, options: str) -> None:
+    digit.execute("SELECT foh.alter_index('digits', %s)", [options])
+    assert violations(digit) == []
+    update(digit, "digits")
+    assert violations(digit) == []
