@@ -198,7 +198,7 @@ def test_a_fault_of_ours_in_one_index_does_not_end_the_watcher(
 
     monkeypatch.setattr(watch, "update", update)
     watcher = watch.Watcher(lambda: SimpleNamespace(closed=False), watch.Settings())  # type: ignore[arg-type, return-value]
-    streams = [SimpleNamespace(name=name, status="ready", rows_waiting=1) for name in ("a", "b")]
+    streams = [SimpleNamespace(name=name, status="ready", waits=True) for name in ("a", "b")]
     monkeypatch.setattr(watcher, "_poll", lambda: streams)
     watcher._round()
     assert watcher.counters.get("foh_run_errors_total", index="a") == 1
