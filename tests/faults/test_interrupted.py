@@ -18,7 +18,6 @@ from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.session import open_session
-from foh_pg.updater import merge
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import SETTINGS, Database, install_pgvector
 from tests.recorded_state import recorded_state
@@ -232,50 +231,6 @@ def test_rows_changed_meanwhile(prepared: Connection, database: Database, phase:
     updater.update(prepared, "digits")
     assert violations(prepared) == []
     assert prepared.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
-
-
-@pytest.mark.parametrize("homes", [1, 2])
-@pytest.mark.parametrize(
-    "statement",
-    ["DELETE FROM digit WHERE id = ANY (%s)", "UPDATE digit SET embedding = NULL WHERE id = ANY (%s)"],
-)
-def test_rows_that_a_split_was_about_to_move(
-    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch, statement: str, homes: int
-) -> None:
-    """Deleted after the split has read them, and before their list is written: they are in no list, and so have no home."""
-    create_table(connection)
-    create_index(connection, homes=homes, options='{"learn_rows": 200}')
-    insert(connection, range(600))
-    updater.update(connection, "digits")
-    # Many rows near one center.
-    data, noise = digits()[0], np.random.default_rng(0)
-    connection.cursor().executemany(
-        "INSERT INTO digit VALUES (%s, %s::extensions.vector, '1')",
-        [(n, vector(data[1] + noise.normal(0, 1, 64).astype(np.float32))) for n in range(10_000, 10_500)],
-    )
-    other, deleted = database.connect(), []
-
-    def split(*arguments: Any) -> Any:
-        found = merge.maintain_split(*arguments)
-        if len(found.keys) and not deleted:
-            deleted.extend(found.keys[:5].tolist())
-            other.execute(statement.encode(), [deleted])
-        return found
-
-    monkeypatch.setattr(merge, "maintain_split", merge.split, raising=False)
-    monkeypatch.setattr(merge, "split", split)
-
-    def compare(name: str, done: int, total: int) -> None:
-        """After the switch of each batch."""
-        if name == "vacuum":
-            assert violations(other) == []
-
-    updater.update(connection, "digits", batch_size=100, progress=compare)
-    assert deleted
-    updater.update(connection, "digits")
-    assert violations(connection) == []
-    keys = "SELECT unnest(ids) FROM foh.digits_list UNION ALL SELECT key FROM foh.digits_item"
-    assert not {key for (key,) in connection.execute(keys)} & set(deleted)
 
 
 # What an owner or an administrator may do to the table in the middle of a run, and how it is undone.
