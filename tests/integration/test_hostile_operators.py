@@ -242,7 +242,6 @@ COMMANDS = (
 )
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("role", [None, "app_owner"])
 def test_commands(hostile: Database, role: str | None) -> None:
     for command in COMMANDS:
