@@ -62,10 +62,10 @@ def default_probes(centers: int) -> int:
     Examples
     --------
     >>> [default_probes(centers) for centers in (0, 10, 100, 239, 960, 1533, 7878, 46_416)]
-    [1, 10, 20, 13, 6, 6, 8, 9]
+    [1, 10, 20, 13, 7, 8, 9, 11]
     """
     most = max(centers, 1)
-    return min(most, round(max(0.85 * math.log(most), 200 / math.sqrt(most))))
+    return min(most, round(max(1.05 * math.log(most), 200 / math.sqrt(most))))
 
 
 def target_areas(centers: int) -> int:
