@@ -12,7 +12,7 @@ from foh_pg.doctor.rights import rights_findings
 from foh_pg.doctor.schema import Unreadable, foreign_finding, read_revision, schema_findings
 from foh_pg.doctor.server import Facts, pgvector_findings, read_facts, server_findings
 from foh_pg.errors import SchemaError
-from foh_pg.schema import present
+from foh_pg.schema import installed
 
 MAX_LAG = 600.0
 
@@ -64,7 +64,7 @@ def installed_findings(
 ) -> Iterator[Finding]:
     yield from schema_findings(connection, facts, revision)
     # The tables of another revision may have other columns.
-    if revision != present.head():
+    if revision != installed.head():
         return
     yield from publication_findings(facts)
     yield from rights_findings(connection, role)

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from foh_pg.errors import InputError
 from foh_pg.haystack import metadata, statements
 from foh_pg.haystack.documents import as_row
-from foh_pg.haystack.table import HaystackTable
+from foh_pg.haystack.own_table import HaystackTable
 from foh_pg.stores.documents import Documents, ExistingTable, Source
 from foh_pg.stores.engines import Engines
 from foh_pg.stores.fields import labels_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from foh_pg.learners.rows import FloatArray
 
 
 @register
+@dataclass(eq=False, repr=False)
 class AdaptHash(PairLearner):
     """Gradient steps on pairs of rows, on as many bits as their Hamming distance is wrong by.
 
@@ -50,26 +52,15 @@ class AdaptHash(PairLearner):
 
     name = "adapthash"
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        alpha: float = 0.9,
-        beta: float = 0.01,
-        learning_rate: float = 0.1,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.alpha = alpha
-        self.beta = beta
-        self.learning_rate = learning_rate
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    alpha: float = 0.9
+    beta: float = 0.01
+    learning_rate: float = 0.1
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

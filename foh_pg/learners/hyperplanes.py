@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +21,7 @@ def random_projection(rng: np.random.Generator, rows: int, columns: int) -> npt.
 
 
 @register
+@dataclass(eq=False, repr=False)
 class RandomHyperplanes(Learner):
     """Hyperplanes through the mean of the data, drawn once and never moved.
 
@@ -43,11 +46,11 @@ class RandomHyperplanes(Learner):
     name = "random"
     supervised = False
 
-    def __init__(self, bits: int = 64, *, center: bool = True, warmup: int = 1000, seed: int = 0) -> None:
-        self.bits = bits
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     @classmethod
     def through(cls, mean: npt.NDArray[np.float64], bits: int, seed: int = 0) -> RandomHyperplanes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ LARGEST_EXPONENT = 50.0
 
 
 @register
+@dataclass(eq=False, repr=False)
 class OSH(Learner):
     """Every label has a random codeword, and one linear classifier per bit is taught to give it.
 
@@ -66,26 +68,15 @@ class OSH(Learner):
 
     name = "osh"
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        loss: Literal["hinge", "boosted"] = "hinge",
-        learning_rate: float = 0.1,
-        codebook: npt.ArrayLike | None = None,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.codebook = codebook
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    loss: Literal["hinge", "boosted"] = "hinge"
+    learning_rate: float = 0.1
+    codebook: npt.ArrayLike | None = None
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -16,8 +16,8 @@ from foh_pg.tables.model import Model
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
-from foh_pg.updater.present import load_present
 from foh_pg.updater.scan import Best, exact_distances, scan
+from foh_pg.updater.served_model import load_present
 from foh_pg.updater.weighing import shortlist_of
 
 QUERIES = 500

@@ -26,8 +26,8 @@ from foh_pg.updater.handover import Handover, load_handover, shape_of
 from foh_pg.updater.install import Installation, Placed, install
 from foh_pg.updater.merge import Merging, merge
 from foh_pg.updater.plan import fill_again
-from foh_pg.updater.present import load_present
 from foh_pg.updater.pull import pull
+from foh_pg.updater.served_model import load_present
 from foh_pg.updater.unfinished import discard_plan
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
