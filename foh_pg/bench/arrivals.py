@@ -10,7 +10,6 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.types.json import Jsonb
 
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
@@ -18,11 +17,6 @@ from foh_pg.errors import InputError
 
 Places = npt.NDArray[np.int64]
 FIRST, RANKS = 10, 100
-
-CREATE = """
-SELECT foh.create_index(%(name)s, 'items', 'embedding', 'labels', bits => %(bits)s,
-                        options => %(options)s)
-"""
 
 
 @dataclass(frozen=True)
@@ -60,20 +54,6 @@ class Arrivals:
         coming = self.rows.base[arrived : arrived + batch]
         chosen = coming[np.unique(self.rows.queries % len(coming))]
         return table.Rows(self.rows.data, self.rows.base, chosen)
-
-
-def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
-    connection.execute(
-        sql.SQL(
-            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
-        ).format(sql.Literal(dimensions))
-    )
-
-
-def create_index(
-    connection: psycopg.Connection[Any], name: str, bits: int, options: dict[str, Any] | None = None
-) -> None:
-    connection.execute(CREATE, {"name": name, "bits": bits, "options": Jsonb(options or {})})
 
 
 def quality(

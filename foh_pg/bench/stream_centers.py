@@ -31,11 +31,7 @@ class CenterChange(NamedTuple):
 
 
 def sample_centers(
-    rng: np.random.Generator,
-    priorities: npt.NDArray[np.float64],
-    new_rows: int,
-    rows_seen: int,
-    target: int,
+    rng: np.random.Generator, priorities: npt.NDArray[np.float64], new_rows: int, rows_seen: int, target: int
 ) -> CenterChange:
     """Keep the centers a uniform sample of all rows of the stream, over any number of calls.
 

@@ -28,6 +28,8 @@ class Table:
         Cells.
     best : set of (row, column)
         Cells to point out.
+    words : set of str
+        Columns with words instead of numbers, besides the first.
     """
 
     title: str
@@ -35,6 +37,7 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    words: frozenset[str] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class Report:
 
     def _drawn(self) -> str:
         if "seeds" not in self.settings:
-            chosen = ("rows", "queries", "bits", "seed", "shared_buffers")
+            told = ("rows", "queries", "bits", "seed", "shared_buffers")
+            chosen = told if self.benchmark == "search" else tuple(self.settings)
             given = {name: self.settings.get(name) for name in chosen}
             return ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
         seeds = ", ".join(str(seed) for seed in self.settings["seeds"])

@@ -14,8 +14,6 @@ from foh_pg.doctor.server import Facts, pgvector_findings, read_facts, server_fi
 from foh_pg.errors import SchemaError
 from foh_pg.schema import installed
 
-MAX_LAG = 600.0
-
 
 @dataclass(frozen=True)
 class Examination:
@@ -30,9 +28,7 @@ class Examination:
         return all(finding.severity == NOTE for finding in self.findings)
 
 
-def examine(
-    connection: psycopg.Connection[dict[str, Any]], role: str | None = None, max_lag: float = MAX_LAG
-) -> Examination:
+def examine(connection: psycopg.Connection[dict[str, Any]], role: str | None, max_lag: float) -> Examination:
     """Look at all that a new user gets wrong. Only reads, and of schema foh nothing that is not ours.
 
     Parameters

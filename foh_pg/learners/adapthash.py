@@ -22,20 +22,14 @@ class AdaptHash(PairLearner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     alpha : float
         Similar rows may differ in `(1 - alpha) * bits` bits, others must differ in `alpha * bits`.
     beta : float
         Pull towards orthogonal columns, `W <- W - beta W (W'W - I)`.
     learning_rate : float
         Step size. The authors' benchmark has 1; their later comparisons .1 and .2.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Notes
     -----

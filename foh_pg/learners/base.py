@@ -35,6 +35,18 @@ if TYPE_CHECKING:
 class Learner(Saved):
     """Base of all learners.
 
+    Parameters
+    ----------
+    bits : int
+        Length of a code.
+    center, warmup : bool and int
+        Rows are centered by the mean of the first `warmup` rows, unless `center` is false, and scaled to
+        length one.
+    initial_projection : array (d, bits), optional
+        Where W starts, in learners that move it. Drawn by default.
+    seed : int
+        Seed of all randomness.
+
     Attributes
     ----------
     dimensions_ : int

@@ -28,8 +28,6 @@ class BSODH(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     lam, sigma : float
         Weight of `|W|^2`, and of the distance between codes and `W'x`.
     eta_s, eta_d : float
@@ -37,12 +35,8 @@ class BSODH(Learner):
     memory : int, optional
         How many past rows are kept as labels and codes, a uniform sample; None for all. The default holds all
         of the streams of the paper.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

@@ -28,8 +28,6 @@ class HMOH(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     order : int, optional
         Order of the matrix, a power of two. By default the smallest that is neither less than `bits` nor than
         the number of labels in the first batch. Where it is not `bits`, rows are projected at random to
@@ -39,10 +37,8 @@ class HMOH(Learner):
         all codes from 16 bits on rank alike: the first 16 rows repeat their first 16 columns.
     folding : array (order, bits), optional
         The random projection of rows to signs, drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

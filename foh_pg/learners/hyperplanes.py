@@ -27,14 +27,8 @@ class RandomHyperplanes(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
-    center : bool
-        Whether rows are centered by the mean of the first `warmup` rows.
-    warmup : int
-        How many rows the mean is taken of.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Examples
     --------

@@ -34,8 +34,6 @@ class MIHash(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     reservoir : int
         How many past rows are kept, with their vectors. Cost per row is proportional to it.
     bins : int
@@ -47,12 +45,8 @@ class MIHash(Learner):
     exact : bool
         Follow the exact gradient. By default the authors' program is followed, whose gradient has another
         scale and an offset.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

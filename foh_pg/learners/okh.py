@@ -32,8 +32,6 @@ class OKH(PairLearner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     anchors : int
         Number of anchors, drawn from the first batch.
     gamma : float
@@ -43,10 +41,8 @@ class OKH(PairLearner):
         Rows that share no label must differ in `alpha * bits` bits.
     aggressiveness : float
         Largest step size.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

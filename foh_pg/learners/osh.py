@@ -28,8 +28,6 @@ class OSH(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     loss : "hinge" or "boosted"
         "hinge": a bit learns where its margin is below one. "boosted": exponential loss, and each bit weighs
         a row by how badly the bits before it, already corrected, do there.
@@ -37,12 +35,8 @@ class OSH(Learner):
         Step size.
     codebook : array (n, bits), optional
         Codewords in zeros and ones (or signs) for labels in order of first appearance. Drawn by default.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

@@ -25,8 +25,6 @@ class SketchHash(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     sketch : int
         Rows of the sketch (Frequent Directions), an even number; no more than there are dimensions are used.
     batch : int
@@ -35,8 +33,8 @@ class SketchHash(Learner):
         Where the rotation starts. Drawn by default.
     warmup : int
         The first rows are sketched afresh with every batch until there are this many.
-    seed : int
-        Seed of all randomness.
+    bits, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------

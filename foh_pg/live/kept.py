@@ -42,10 +42,7 @@ class Kept(Generic[Value]):
     """
 
     def __init__(
-        self,
-        read: Callable[[], Value],
-        period: float = PERIOD,
-        clock: Callable[[], float] = time.monotonic,
+        self, read: Callable[[], Value], period: float = PERIOD, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._read = read
         self._period = period

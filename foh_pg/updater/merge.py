@@ -10,24 +10,11 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.items import (
-    Items,
-    items_of,
-    moved_items,
-    read_items,
-    write_items,
-)
+from foh_pg.tables.items import Items, items_of, moved_items, read_items, write_items
 from foh_pg.tables.keys import KeyArray, member, positions
-from foh_pg.tables.lists import (
-    Entries,
-    ListChange,
-    change_lists,
-    join_entries,
-    read_lists,
-    read_tails,
-    write_lists,
-)
+from foh_pg.tables.lists import read_lists, read_tails, write_lists
 from foh_pg.tables.model import Model
+from foh_pg.tables.parts import Entries, ListChange, change_lists, join_entries
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.updater.affected import Affected, find_affected

@@ -74,6 +74,10 @@ class Contender:
     reached: sql.Composed | None = None
 
 
+def nothing_to_build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Rows) -> None:
+    """The build of a contender that has only the table."""
+
+
 def index_size(index: str) -> sql.Composed:
     return sql.SQL("SELECT pg_relation_size({}::regclass)").format(sql.Literal(index))
 

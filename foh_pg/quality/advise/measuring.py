@@ -120,11 +120,7 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     yield _figure("random hyperplanes", bits, "code", coded, None)
     index = Indexed.learn(split, bits)
     learned = index.ranking
-    most = replace(
-        learned,
-        code=FULL_DIAL * learned.code,
-        votes=FULL_DIAL * learned.votes,
-    )
+    most = replace(learned, code=FULL_DIAL * learned.code, votes=FULL_DIAL * learned.votes)
     asked = {LEARNED: (index.trial(split), learned)}
     asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, votes=0.0))
     asked[LABELS] = (asked[LEARNED][0], most)
