@@ -21,18 +21,12 @@ FIRST, RANKS = 10, 100
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The rows of a data set in the order of the file, without those that only ask.
+    """The rows of a data set in the order of the file, without those that only ask."""
 
-    Attributes
-    ----------
-    rows : table.Rows
-        Base and queries; a row's key in the table is its place in the base.
-    ask : str
-        `random`: the queries were drawn once from everywhere; `next`: rows that arrive next ask, before they
-        are in the table, which shows how a model does on what is new.
-    """
-
+    # Base and queries; a row's key in the table is its place in the base.
     rows: table.Rows
+    # `random`: the queries were drawn once from everywhere; `next`: rows that arrive next ask, before they
+    # are in the table, which shows how a model does on what is new.
     ask: str
 
     @classmethod

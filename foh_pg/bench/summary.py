@@ -16,27 +16,18 @@ REFERENCE_METHOD = ("foh", "symmetric")
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows and columns.
+    """Text in rows and columns."""
 
-    Attributes
-    ----------
-    title, note : str
-        What it shows, and how to read it.
-    columns : sequence of str
-        The first one names the rows.
-    rows : sequence of sequences of str
-        Cells.
-    best : set of (row, column)
-        Cells to point out.
-    words : set of str
-        Columns with words instead of numbers, besides the first.
-    """
-
+    # title, note: what it shows, and how to read it.
     title: str
     note: str
+    # The first one names the rows.
     columns: Sequence[str]
+    # Cells.
     rows: Sequence[Sequence[str]]
+    # Cells to point out.
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    # Columns with words instead of numbers, besides the first.
     words: frozenset[str] = field(default_factory=frozenset)
 
 

@@ -35,10 +35,7 @@ class Kept(Generic[Value]):
     One of those who ask reads; the others get what there is meanwhile. However long a reading takes, readings
     take up `SHARE` of the time at the most. While they fail, the last value stays, with the error.
 
-    Parameters
-    ----------
-    read : callable
-        Reads from the database; FohError and psycopg.Error are told to whoever looks.
+    `read`: reads from the database; FohError and psycopg.Error are told to whoever looks.
     """
 
     def __init__(

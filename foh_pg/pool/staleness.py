@@ -13,17 +13,11 @@ from foh_pg.pool.homes import Positions
 
 
 class Affected(NamedTuple):
-    """Lists to encode again.
+    """Lists to encode again."""
 
-    Attributes
-    ----------
-    lists : array
-        Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
-    stale : array
-        Share of flipped bits in the sample of every list; 0 where a list has no sample.
-    """
-
+    # Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
     lists: Positions
+    # Share of flipped bits in the sample of every list; 0 where a list has no sample.
     stale: npt.NDArray[np.float64]
 
 

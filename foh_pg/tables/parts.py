@@ -97,16 +97,10 @@ def change_lists(
 ) -> ListChange:
     """Take entries out of the loaded parts and append others to the last of them.
 
-    Parameters
-    ----------
-    loaded : Entries
-        All parts of every list that a key leaves, at least the last part of every list that others join.
-    leaving : array of bool
-        Which of the loaded entries go.
-    joining : Entries
-        Entries that join, each with its center; their parts are ignored.
-    rewritten : array
-        Ids of centers whose loaded entries have new marks: all of their parts are written.
+    `loaded`: all parts of every list that a key leaves, at least the last part of every list that others
+    join. `leaving`: which of the loaded entries go. `joining`: entries that join, each with its center; their
+    parts are ignored. `rewritten`: ids of centers whose loaded entries have new marks: all of their parts are
+    written.
     """
     changed = _pairs(loaded.centers[leaving], loaded.parts[leaving])
     kept = loaded.take(~leaving)

@@ -58,10 +58,7 @@ Target = str | psycopg.Connection[Any] | None
 class Session:
     """One connection in autocommit mode, and at most one index locked by it.
 
-    Parameters
-    ----------
-    connection
-        An idle connection; it is in autocommit mode from here on.
+    `connection`: an idle connection; it is in autocommit mode from here on.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:

@@ -28,26 +28,17 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Merging:
-    """A batch that is to be merged, and all that is needed for it.
-
-    Attributes
-    ----------
-    session, run, batch
-    centers : Centers
-        As they are before the batch.
-    model : Model
-    learned : bool
-        Whether the hash functions of the model are new.
-    budget : int, optional
-        At most this many rows may be encoded again.
-    """
+    """A batch that is to be merged, and all that is needed for it."""
 
     session: Session
     run: Run
     batch: Batch
+    # As they are before the batch.
     centers: Centers
     model: Model
+    # Whether the hash functions of the model are new.
     learned: bool
+    # At most this many rows may be encoded again.
     budget: int | None
 
     @property
@@ -66,23 +57,16 @@ class Merging:
 
 @dataclass(frozen=True)
 class Merged:
-    """What a batch makes of the index.
+    """What a batch makes of the index."""
 
-    Attributes
-    ----------
-    centers : Centers
-        From now on.
-    lists : ListChange
-    gone, put : array and Items
-        Items to delete and to write.
-    opened, encoded, moved : int
-        Lists that were encoded again, rows in them, and rows that a split moved to another list.
-    """
-
+    # From now on.
     centers: Centers
     lists: ListChange
+    # gone, put: items to delete and to write.
     gone: KeyArray
     put: Items
+    # opened, encoded, moved: lists that were encoded again, rows in them, and rows that a split moved to
+    # another list.
     opened: int
     encoded: int
     moved: int
@@ -94,21 +78,14 @@ class Merged:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Lists that are rewritten.
+    """Lists that are rewritten."""
 
-    Attributes
-    ----------
-    entries : Entries
-        All parts of the lists that rows leave or that are encoded again, the last part of those that rows
-        only join.
-    renewed : array
-        Ids of the lists among them whose marks are new.
-    missing : array
-        Keys in them that the source does not have.
-    """
-
+    # All parts of the lists that rows leave or that are encoded again, the last part of those that rows only
+    # join.
     entries: Entries
+    # Ids of the lists among them whose marks are new.
     renewed: IntArray
+    # Keys in them that the source does not have.
     missing: KeyArray
 
 

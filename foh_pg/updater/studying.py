@@ -38,26 +38,19 @@ class Stage:
 
 @dataclass(kw_only=True)
 class Studying:
-    """The model that is served, and the learner behind it.
-
-    Attributes
-    ----------
-    learned : int
-        The version that learned the hash functions of the model.
-    first : bool
-        They are the very first, made before any row.
-    learner : Learner, optional
-        Loaded when it is first needed.
-    """
+    """The model that is served, and the learner behind it."""
 
     session: Session
     run: Run
     index: IndexRow
     centers: Centers
     model: Model
+    # The version that learned the hash functions of the model.
     learned: int
+    # Whether these are the very first, made before any row.
     first: bool
     handover: Handover
+    # Loaded when it is first needed.
     learner: Learner | None = None
 
     @property

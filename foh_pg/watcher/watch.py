@@ -30,30 +30,20 @@ SILENCE = 60.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How to watch.
+    """How to watch."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Indexes to watch; none of them means all, also those created later.
-    interval : float
-        Seconds between two looks at the streams.
-    batch_size : int
-        Entries of the stream per transaction.
-    max_seconds : float
-        Begin no further batch of an index after that, so that the others have their turn.
-    first_wait, longest_wait : float
-        Seconds to wait after the first of several errors, and at the most.
-    grace : float
-        Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
-    """
-
+    # Indexes to watch; none of them means all, also those created later.
     names: tuple[str, ...] = ()
+    # Seconds between two looks at the streams.
     interval: float = 5.0
+    # Entries of the stream per transaction.
     batch_size: int = BATCH_SIZE
+    # Begin no further batch of an index after that, so that the others have their turn.
     max_seconds: float = 60.0
+    # first_wait, longest_wait: seconds to wait after the first of several errors, and at the most.
     first_wait: float = 1.0
     longest_wait: float = 300.0
+    # Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
     grace: float = 15.0
 
     def backoff(self) -> Backoff:
@@ -73,10 +63,7 @@ class Trouble:
 class Watcher:
     """Keeps indexes up to date until it is asked to stop.
 
-    Parameters
-    ----------
-    connect : callable
-        Gives a new connection in autocommit mode; called again when the old one is lost.
+    `connect`: gives a new connection in autocommit mode; called again when the old one is lost.
     """
 
     connect: Callable[[], Connection]

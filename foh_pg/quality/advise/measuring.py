@@ -35,21 +35,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One way to rank, and how good it is.
-
-    Attributes
-    ----------
-    shares : dict of int to array (queries,)
-        Of each query, the share of relevant rows among the first k.
-    recall, distance : float, optional
-        Of the first ten: the share of the exact ten nearest, and the mean cosine distance.
-    """
+    """One way to rank, and how good it is."""
 
     way: str
     bits: int | None
     ranked_by: str
+    # For each k, of each query the share of relevant rows among the first k.
     shares: Mapping[int, npt.NDArray[np.float64]]
     megabytes: float | None
+    # recall, distance: the share of the exact ten nearest among the first ten, and the mean cosine distance
+    # of the first ten.
     recall: float | None = None
     distance: float | None = None
 

@@ -26,21 +26,15 @@ TOP = 20
 
 @dataclass(frozen=True)
 class Content:
-    """Attributes
-    ----------
-    stat : dict
-        The row of foh.index_stat.
-    runs : list of PastRun
-        The last runs and the last evaluations, the oldest first.
-    lengths : list of int
-        Of all lists.
-    labels : list of (str, int)
-        The most frequent ones, counted in `sampled` (a share of the table).
-    """
+    """What the page shows."""
 
+    # The row of foh.index_stat.
     stat: dict[str, Any]
+    # The last runs and the last evaluations, the oldest first.
     runs: list[PastRun]
+    # Of all lists.
     lengths: list[int]
+    # The most frequent ones, counted in `sampled` (a share of the table).
     labels: list[tuple[str, int]]
     sampled: float
     read_at: datetime
