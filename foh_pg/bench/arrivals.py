@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
+from foh_pg.bench.search.measure import judge_by
 from foh_pg.errors import InputError
 
 Places = npt.NDArray[np.int64]
@@ -79,22 +80,20 @@ def exact_quality(rows: table.Rows, arrived: int) -> dict[str, float]:
 
 def judge(rows: table.Rows, first: list[Places], found: list[Places]) -> dict[str, float]:
     """P@100 and mAP@100 by label; of the first ten P@10, recall of the exact ten, and the mean distance."""
-    precisions, averages = [], []
-    for query, keys in enumerate(found):
-        hits = rows.relevant(query, keys)
-        precisions.append(hits.sum() / RANKS)
-        if hits.any():
-            averages.append(float((hits.cumsum() / np.arange(1, len(hits) + 1))[hits].mean()))
-    nearest = rows.nearest(min(FIRST, len(rows.base) - 1))
-    near = [np.isin(nearest[query], keys).mean() for query, keys in enumerate(first)]
-    shares = [rows.relevant(query, keys).sum() / FIRST for query, keys in enumerate(first)]
-    distances = [rows.distance(query, keys) for query, keys in enumerate(first) if len(keys)]
+    judged = judge_by(rows, rows.nearest(min(FIRST, len(rows.base) - 1)))
+    ten = [judged(query, keys.tolist(), FIRST) for query, keys in enumerate(first)]
+    hundred = [judged(query, keys.tolist(), RANKS) for query, keys in enumerate(found)]
+
+    def mean(figures: list[dict[str, float]], name: str) -> float:
+        known = [figure[name] for figure in figures if not np.isnan(figure[name])]
+        return round(float(np.mean(known)), 5) if known else 0.0
+
     return {
-        "precision": round(float(np.mean(precisions)), 5),
-        "map": round(float(np.sum(averages) / len(found)), 5),
-        "precision10": round(float(np.mean(shares)), 5),
-        "recall10": round(float(np.mean(near)), 5),
-        "distance10": round(float(np.mean(distances)), 5) if distances else 0.0,
+        "precision": mean(hundred, "precision"),
+        "map": mean(hundred, "average_precision"),
+        "precision10": mean(ten, "precision"),
+        "recall10": mean(ten, "recall"),
+        "distance10": mean(ten, "distance"),
     }
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
+from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.protocol import Split
 from foh_pg.bench.relevance import Relevance
 from foh_pg.bench.stream_centers import sample_centers
@@ -52,9 +53,8 @@ def measure(ranked: Sequence[Rows], relevance: Relevance, reachable: float) -> P
     hits: dict[int, list[float]] = {10: [], 100: []}
     for query, rows in enumerate(ranked):
         relevant = relevance.block(query, query + 1)[0, rows]
-        ranks = np.flatnonzero(relevant) + 1
-        if len(ranks):
-            averages.append(float((np.arange(1, len(ranks) + 1) / ranks).mean()))
+        if relevant.any():
+            averages.append(float(precisions(relevant).mean()))
         for k, found in hits.items():
             found.append(np.count_nonzero(relevant[:k]) / k)
     return Pooled(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
+from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import NEAREST, Split
 from foh_pg.pool import unit
@@ -97,12 +98,11 @@ def measure(blocks: Blocks, split: Split) -> Quality:
         for k, found in hits.items():
             found.extend(ranked[:, :k].mean(axis=1))
         for row in ranked:
-            ranks = np.flatnonzero(row) + 1
+            precision = precisions(row)
             # A query with nothing to find says nothing about a ranking.
-            if len(ranks):
-                precision = np.arange(1, len(ranks) + 1) / ranks
+            if len(precision):
                 averages.append(float(precision.mean()))
-                curves.append(precision[np.ceil(RECALL_LEVELS * len(ranks)).astype(int) - 1])
+                curves.append(precision[np.ceil(RECALL_LEVELS * len(precision)).astype(int) - 1])
     return Quality(
         float(np.mean(averages)) if averages else float("nan"),
         {k: np.array(found) for k, found in hits.items()},
