@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import psycopg
 
-from foh_pg.errors import FohError
+from foh_pg.errors import FohError, one_line
 
 Value = TypeVar("Value")
 
@@ -65,7 +65,7 @@ class Kept(Generic[Value]):
         try:
             self._shown = Shown(self._read())
         except (FohError, psycopg.Error) as error:
-            self._shown = Shown(self._shown.value, " ".join(str(error).split()) or type(error).__name__)
+            self._shown = Shown(self._shown.value, one_line(error))
         finally:
             ended = self._clock()
             with self._lock:

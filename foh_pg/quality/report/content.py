@@ -54,7 +54,7 @@ def read_content(
         with connection.cursor(row_factory=dict_row) as cursor:
             stat = cursor.execute(STAT, {"name": name}).fetchone()
         if stat is None:
-            raise IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+            raise IndexNotFound.named(name)
         with connection.cursor(row_factory=tuple_row) as cursor:
             (found,) = cursor.execute(NAMES, {"name": name}).fetchone() or ({},)
             names = {key: sql.SQL(str(value)) for key, value in found.items()}
