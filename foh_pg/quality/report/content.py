@@ -61,7 +61,7 @@ def read_content(
             lengths = [row[0] for row in cursor.execute(sql.SQL(LENGTHS).format(**names))]
             share = min(1.0, sample / max(1, stat["rows"] + stat["stream"]))
             labels = []
-            if found.get("labels") or found.get("labels_from"):
+            if found.get("labels"):
                 percent, top = sql.Literal(100 * share), sql.Literal(TOP)
                 statement = sql.SQL(LABELS).format(percent=percent, top=top, **names)
                 labels = [(row[0], row[1]) for row in cursor.execute(statement)]

@@ -93,7 +93,6 @@ BEGIN
         'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
         'embedding', quote_ident(i.embedding),
         'labels', coalesce(label, ''),
-        'labels_from', coalesce(i.labels_from_name, ''),
         'labels_key', coalesce(quote_ident(i.labels_key), ''),
         'dimensions', i.dimensions,
         'bits', i.bits,
@@ -126,7 +125,6 @@ BEGIN
         'code_from', CASE WHEN off THEN 0 ELSE i.geometry END + 1,
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
         'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false' ELSE 'c.weight_code > 0' END,
-        'signature_bits', signature_bits,
         'signature_modulus', greatest(signature_bits, 1),
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
