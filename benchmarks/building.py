@@ -17,7 +17,6 @@ import numpy as np
 import psycopg
 
 from benchmarks.updating import finish, parser
-from foh_pg.bench import arrivals
 from foh_pg.bench.arrivals import Arrivals
 from foh_pg.bench.costs import postmaster, tree_cpu
 from foh_pg.bench.data import Dataset
@@ -49,13 +48,13 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
     rows = Arrivals.of(data, settings.rows, 1, "next", 0).rows
     with table.database(settings.version) as dsn, table.open_connection(dsn) as connection:
         say(f"loading {len(rows.base)} rows")
-        arrivals.create_table(connection, rows.dimensions)
+        table.create_table(connection, rows.dimensions)
         table.insert(connection, rows, np.arange(len(rows.base)))
         connection.execute("VACUUM ANALYZE items")
         server = postmaster(dsn)
         base: Record = {"experiment": "build", "rows": len(rows.base), "dimensions": rows.dimensions}
         say("building ours")
-        arrivals.create_index(connection, "ours", settings.bits)
+        table.create_index(connection, "ours", settings.bits)
         yield {**base, "name": "foh", **_build(dsn, connection, server)}
         if settings.hnsw:
             say("building HNSW")

@@ -18,7 +18,6 @@ import psycopg
 from benchmarks.building import COMMAND
 from benchmarks.updating import finish, parser
 from foh_pg import updater
-from foh_pg.bench import arrivals
 from foh_pg.bench.arrivals import Arrivals
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
@@ -85,10 +84,10 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
     with table.database(settings.version) as dsn:
         with table.open_connection(dsn) as connection:
             say("loading and building")
-            arrivals.create_table(connection, rows.dimensions)
+            table.create_table(connection, rows.dimensions)
             table.insert(connection, rows, np.arange(settings.rows))
             connection.execute("VACUUM ANALYZE items")
-            arrivals.create_index(connection, "busy", settings.bits)
+            table.create_index(connection, "busy", settings.bits)
             updater.build(dsn, "busy")
             table.insert(connection, rows, np.arange(settings.rows, settings.rows + settings.backlog))
         clients = _clients(dsn, data, settings)

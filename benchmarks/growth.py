@@ -90,14 +90,14 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
 def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) -> Iterator[Record]:
     with table.open_connection(dsn) as connection:
         say(f"loading and building {size} rows")
-        arrivals.create_table(connection, rows.dimensions)
+        table.create_table(connection, rows.dimensions)
         table.insert(connection, rows, np.arange(size))
         connection.execute("VACUUM ANALYZE items")
         options = {
             "forget": settings.forget,
             "learn_rows": settings.settle if settings.built else settings.batch,
         }
-        arrivals.create_index(connection, "grown", settings.bits, options)
+        table.create_index(connection, "grown", settings.bits, options)
         record = timed(connection, lambda c: updater.build(c, "grown"), size)
         yield {"experiment": "growth", "what": "build", "size": size, **record}
 
@@ -179,7 +179,7 @@ def table_of(report: Report) -> Table:
         rows.append([r["what"], f"{r['wall']:.2f}", f"{r['cpu']:.2f}", "", "", "", ratios(r["phases"])])
     note = f"Medians over the runs, which took turns. {SECONDS}"
     columns = ["", "wall s", "CPU s", "updater", "server", "rows encoded", "phases"]
-    return Table("A run at two sizes of the table", note, columns, rows)
+    return Table("A run at two sizes of the table", note, columns, rows, words=frozenset({"phases"}))
 
 
 def ratios(phases: dict[str, float]) -> str:

@@ -47,4 +47,4 @@ def finish(
     if given.json is not None:
         formats.write_json(made, given.json)
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    stream_tables.print_tables(made, console, lambda report: [table_of(report)])
+    formats.print_tables(made, console, [table_of(made)])

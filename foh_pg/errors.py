@@ -25,6 +25,10 @@ class SchemaError(FohError):
 class IndexNotFound(FohError, LookupError):
     """There is no such index."""
 
+    @classmethod
+    def named(cls, name: str) -> IndexNotFound:
+        return cls(f"there is no index {name!r}: foh-pg status lists those there are")
+
 
 class BusyError(FohError):
     """Another updater is at work on the index."""
@@ -44,3 +48,8 @@ class SessionError(FohError):
 
 class BuildError(FohError):
     """The index is not in the state that this step needs."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, for a log or a table."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -61,21 +61,14 @@ def lengths(rows: Vectors, mean: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class Geometry:
-    """How geometry bits are made; the same arithmetic as sql/index/write/place.sql, in single precision.
+    """How geometry bits are made; the same arithmetic as sql/index/write/place.sql, in single precision."""
 
-    Attributes
-    ----------
-    threshold : array (copies * d,)
-    signs : array (d,)
-        -1 or 1; matter only where dimensions are folded.
-    bits : int
-    unit : bool
-        Embeddings are scaled to length one first (cosine).
-    """
-
+    # Shape (copies * d,).
     threshold: Vectors
+    # Shape (d,). -1 or 1; matter only where dimensions are folded.
     signs: Vectors
     bits: int
+    # Embeddings are scaled to length one first (cosine).
     unit: bool
 
     @property

@@ -104,20 +104,26 @@ CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step tex
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
 AS $function$
-DECLARE
-    labels float8;
 BEGIN
     PERFORM foh._guard('products', caller);
     IF step = 'lists' THEN
         RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) s,
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) s,
                                    foh.products_near(query, NULL, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END, 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_bit_score(distance integer)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
@@ -141,7 +147,7 @@ BEGIN
     ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.id, NULL::int, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8)
+        RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM public.product s WHERE s.id = e.key OFFSET 0) s;
     END IF;
@@ -187,7 +193,8 @@ BEGIN
             INSERT INTO foh.products_stream (op, version, center) VALUES ('r', 0, 0);
         ELSE
             
-IF TG_OP <> 'DELETE' THEN
+-- Statement triggers. Reads key_column, the present name of the key, and the transition tables.
+            IF TG_OP <> 'DELETE' THEN
                 EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM new_rows r', 'foh.products_stream', key_column);
             END IF;
             IF TG_OP <> 'INSERT' THEN
@@ -201,7 +208,8 @@ IF TG_OP <> 'DELETE' THEN
         PERFORM set_config('foh.nested', 'on', true);
     END IF;
     
-IF deferred OR nested THEN
+-- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
+    IF deferred OR nested THEN
         IF TG_OP = 'INSERT' THEN
             touched := ARRAY(SELECT n.id FROM new_rows n WHERE n.embedding IS NOT NULL);
         ELSIF TG_OP = 'DELETE' THEN
@@ -396,6 +404,14 @@ AS $function$
     WHERE i.id = 1 AND e.extname = 'vector'
 $function$;
 
+CREATE OR REPLACE FUNCTION foh.products_dial_factor(labels double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT CASE WHEN $1 IS NULL THEN 1::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END
+$function$;
+
 CREATE OR REPLACE FUNCTION foh.products_encode(embedding vector)
  RETURNS bit
  LANGUAGE plpgsql
@@ -424,20 +440,28 @@ AS $function$
 BEGIN
     IF query IS NULL THEN
         RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8)
+            SELECT e.key, e.distance, foh.products_bit_score(e.distance)
             FROM (SELECT $1 AS params) v
             CROSS JOIN LATERAL foh.products_hamming(ARRAY(SELECT s.id FROM public.product s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             )), pg_catalog.substring($2, 1, 129)) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
     ELSE
         RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, (least(s.x OPERATOR(extensions.<=>) $1, 2::pg_catalog.float8))
+            SELECT s.key, NULL::int, foh.products_exact_score(s.x, $1, $4)
             FROM (SELECT $2 AS params) v
             CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
+            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
     END IF;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_exact_score(x vector, query vector, scale double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT (least($1 OPERATOR(extensions.<=>) $2, 2::pg_catalog.float8))
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, labels double precision DEFAULT NULL::double precision)
@@ -448,7 +472,7 @@ CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 
 AS $function$
 #variable_conflict use_variable
 DECLARE
-    dial float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
+    dial float8 := foh.products_dial_factor(labels);
     reach int;
     ranked int;
     bits bit(145);
@@ -679,7 +703,9 @@ BEGIN
         
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED (
-SELECT e.key, e.distance::int AS distance, e.marks
+-- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
+          -- one statement: its result is never kept in between.
+          SELECT e.key, e.distance::int AS distance, e.marks
           FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
                       FROM foh.products_list l WHERE l.center = ANY (centers) AND truncated = 0) u
@@ -732,13 +758,15 @@ SELECT e.key, e.distance::int AS distance, e.marks
                                               - 4 * (f.marks OPERATOR(extensions.<~>) v.fours) - 8 * (f.marks OPERATOR(extensions.<~>) v.eights))
                                              / (2 * v.votes)) END AS lean
                     FROM found f CROSS JOIN votes v OFFSET 0) e
-              ORDER BY e.distance * 0.015503875968992248::float8 + e.lean LIMIT wanted) r;
+              ORDER BY e.distance * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM (
-SELECT e.key, e.distance::int AS distance, e.marks
+-- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
+          -- one statement: its result is never kept in between.
+          SELECT e.key, e.distance::int AS distance, e.marks
           FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
                       FROM foh.products_list l WHERE l.center = ANY (centers) AND truncated = 0) u
@@ -920,7 +948,7 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     near pg_catalog.record;
-    dial pg_catalog.float8 := CASE WHEN labels IS NULL THEN 1::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END;
+    dial pg_catalog.float8 := foh.products_dial_factor(labels);
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
@@ -929,7 +957,9 @@ DECLARE
     scores pg_catalog.float8[];
 BEGIN
     
--- pgvector may have moved to another schema since this function was made; nothing below would be found then.
+-- The first thing in every search. Reads its arguments query, code, k, probes, shortlist and labels. It stands here in full since a call
+    -- would cost every search.
+    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -957,7 +987,7 @@ BEGIN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT e.key, e.distance,
-                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) ELSE (least(s.x OPERATOR(extensions.<=>) $1, 2::pg_catalog.float8)) END
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bit_score(e.distance) ELSE foh.products_exact_score(s.x, $1, $5) END
                                  OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                       FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
                       CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
@@ -968,7 +998,7 @@ BEGIN
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, e.distance, (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+            RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
@@ -977,7 +1007,7 @@ BEGIN
                 RETURN;
             END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN (least(s.x OPERATOR(extensions.<=>) query, 2::pg_catalog.float8)) ELSE (e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8) END
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exact_score(s.x, query, near.scale) ELSE foh.products_bit_score(e.distance) END
                              OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
@@ -985,7 +1015,7 @@ BEGIN
                   ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, (least(s.x OPERATOR(extensions.<=>) query, 2::pg_catalog.float8)) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+            FROM (SELECT e.key, e.distance, foh.products_exact_score(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
                   WHERE s.x IS NOT NULL

@@ -156,20 +156,13 @@ class LabelSets:
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows grouped by equal label sets.
+    """Rows grouped by equal label sets."""
 
-    Attributes
-    ----------
-    sets : LabelSets
-        The distinct sets, in order of first appearance.
-    first : array of int64
-        The first row of each group.
-    of_row : array of int64
-        The group of each row.
-    """
-
+    # The distinct sets, in order of first appearance.
     sets: LabelSets
+    # The first row of each group.
     first: IdArray
+    # The group of each row.
     of_row: IdArray
 
     def __len__(self) -> int:

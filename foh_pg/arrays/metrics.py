@@ -60,9 +60,21 @@ def _average_precisions(
     distances: npt.NDArray[np.uint16], relevant: npt.NDArray[np.bool_]
 ) -> Iterator[float]:
     for row in np.take_along_axis(relevant, np.argsort(distances, axis=1, kind="stable"), axis=1):
-        ranks = np.flatnonzero(row) + 1
-        if len(ranks):
-            yield float((np.arange(1, len(ranks) + 1) / ranks).mean())
+        found = precisions(row)
+        if len(found):
+            yield float(found.mean())
+
+
+def precisions(relevant: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """The precision at each relevant row of a ranking; their mean is the average precision.
+
+    Examples
+    --------
+    >>> precisions(np.array([True, False, False, True]))
+    array([1. , 0.5])
+    """
+    ranks = np.flatnonzero(relevant) + 1
+    return np.arange(1, len(ranks) + 1) / ranks
 
 
 def _bit_sets(sets: LabelSets, labels: int) -> npt.NDArray[np.uint64]:

@@ -25,24 +25,16 @@ HIDDEN = (0.0, 0.5, 0.9)
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure.
+    """What to measure."""
 
-    Attributes
-    ----------
-    bits, seeds : sequences of int
-        Every method is trained for each of them.
-    methods : sequence of Method
-        The rows of the main table.
-    protocol : Protocol
-        How the data set is cut up.
-    extras : bool
-        Also ablations, pool, updating of centers and labels in order.
-    """
-
+    # bits, seeds: every method is trained for each of them.
     bits: Sequence[int] = (16, 32, 48, 64, 128)
     seeds: Sequence[int] = (0, 1, 2)
+    # The rows of the main table.
     methods: Sequence[Method] = field(default_factory=lambda: methods.choose(["all"]))
+    # How the data set is cut up.
     protocol: Protocol = field(default_factory=Protocol)
+    # Also ablations, pool, updating of centers and labels in order.
     extras: bool = True
 
     @property

@@ -10,35 +10,24 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.types.json import Jsonb
 
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.search import table
+from foh_pg.bench.search.measure import judge_by
 from foh_pg.errors import InputError
 
 Places = npt.NDArray[np.int64]
 FIRST, RANKS = 10, 100
 
-CREATE = """
-SELECT foh.create_index(%(name)s, 'items', 'embedding', 'labels', bits => %(bits)s,
-                        options => %(options)s)
-"""
-
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The rows of a data set in the order of the file, without those that only ask.
+    """The rows of a data set in the order of the file, without those that only ask."""
 
-    Attributes
-    ----------
-    rows : table.Rows
-        Base and queries; a row's key in the table is its place in the base.
-    ask : str
-        `random`: the queries were drawn once from everywhere; `next`: rows that arrive next ask, before they
-        are in the table, which shows how a model does on what is new.
-    """
-
+    # Base and queries; a row's key in the table is its place in the base.
     rows: table.Rows
+    # `random`: the queries were drawn once from everywhere; `next`: rows that arrive next ask, before they
+    # are in the table, which shows how a model does on what is new.
     ask: str
 
     @classmethod
@@ -60,20 +49,6 @@ class Arrivals:
         coming = self.rows.base[arrived : arrived + batch]
         chosen = coming[np.unique(self.rows.queries % len(coming))]
         return table.Rows(self.rows.data, self.rows.base, chosen)
-
-
-def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
-    connection.execute(
-        sql.SQL(
-            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
-        ).format(sql.Literal(dimensions))
-    )
-
-
-def create_index(
-    connection: psycopg.Connection[Any], name: str, bits: int, options: dict[str, Any] | None = None
-) -> None:
-    connection.execute(CREATE, {"name": name, "bits": bits, "options": Jsonb(options or {})})
 
 
 def quality(
@@ -105,22 +80,20 @@ def exact_quality(rows: table.Rows, arrived: int) -> dict[str, float]:
 
 def judge(rows: table.Rows, first: list[Places], found: list[Places]) -> dict[str, float]:
     """P@100 and mAP@100 by label; of the first ten P@10, recall of the exact ten, and the mean distance."""
-    precisions, averages = [], []
-    for query, keys in enumerate(found):
-        hits = rows.relevant(query, keys)
-        precisions.append(hits.sum() / RANKS)
-        if hits.any():
-            averages.append(float((hits.cumsum() / np.arange(1, len(hits) + 1))[hits].mean()))
-    nearest = rows.nearest(min(FIRST, len(rows.base) - 1))
-    near = [np.isin(nearest[query], keys).mean() for query, keys in enumerate(first)]
-    shares = [rows.relevant(query, keys).sum() / FIRST for query, keys in enumerate(first)]
-    distances = [rows.distance(query, keys) for query, keys in enumerate(first) if len(keys)]
+    judged = judge_by(rows, rows.nearest(min(FIRST, len(rows.base) - 1)))
+    ten = [judged(query, keys.tolist(), FIRST) for query, keys in enumerate(first)]
+    hundred = [judged(query, keys.tolist(), RANKS) for query, keys in enumerate(found)]
+
+    def mean(figures: list[dict[str, float]], name: str) -> float:
+        known = [figure[name] for figure in figures if not np.isnan(figure[name])]
+        return round(float(np.mean(known)), 5) if known else 0.0
+
     return {
-        "precision": round(float(np.mean(precisions)), 5),
-        "map": round(float(np.sum(averages) / len(found)), 5),
-        "precision10": round(float(np.mean(shares)), 5),
-        "recall10": round(float(np.mean(near)), 5),
-        "distance10": round(float(np.mean(distances)), 5) if distances else 0.0,
+        "precision": mean(hundred, "precision"),
+        "map": mean(hundred, "average_precision"),
+        "precision10": mean(ten, "precision"),
+        "recall10": mean(ten, "recall"),
+        "distance10": mean(ten, "distance"),
     }
 
 

@@ -17,20 +17,13 @@ TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Cost:
-    """Seconds; on a shared machine those of the processors say more than the clock.
+    """Seconds; on a shared machine those of the processors say more than the clock."""
 
-    Attributes
-    ----------
-    wall : float
-        By the clock.
-    own_cpu : float
-        Of this process, on all its threads.
-    server_cpu : float
-        Of the server's process behind one connection, or of the whole server.
-    """
-
+    # By the clock.
     wall: float = 0.0
+    # Of this process, on all its threads.
     own_cpu: float = 0.0
+    # Of the server's process behind one connection, or of the whole server.
     server_cpu: float = 0.0
 
     @property

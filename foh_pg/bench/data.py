@@ -23,23 +23,15 @@ FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows and their labels.
+    """Rows and their labels."""
 
-    Attributes
-    ----------
-    name : str
-        What reports call it.
-    X : array (n, d) of float32
-        The rows.
-    sets : LabelSets
-        Label ids of each row.
-    label_names : tuple of str
-        What the ids stand for.
-    """
-
+    # What reports call it.
     name: str
+    # Shape (n, d) of float32. The rows.
     X: npt.NDArray[np.float32]
+    # Label ids of each row.
     sets: LabelSets
+    # What the ids stand for.
     label_names: tuple[str, ...]
 
     def __post_init__(self) -> None:

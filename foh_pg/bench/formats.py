@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from foh_pg.bench import accuracy_tables, plots
+from foh_pg.bench import accuracy_tables, plots, stream_tables
 from foh_pg.bench.search import curves, search_tables
 from foh_pg.bench.summary import Report, Table
 
@@ -34,7 +35,8 @@ td.best { font-weight: 700; }
 
 def tables(report: Report) -> list[Table]:
     """All tables of a report, in reading order."""
-    return search_tables.tables(report) if report.benchmark == "search" else accuracy_tables.tables(report)
+    makers = {"search": search_tables.tables, "stream": stream_tables.tables}
+    return makers.get(report.benchmark, accuracy_tables.tables)(report)
 
 
 def figures(report: Report) -> list[tuple[str, str]]:
@@ -42,9 +44,9 @@ def figures(report: Report) -> list[tuple[str, str]]:
     return curves.figures(report) if report.benchmark == "search" else plots.figures(report)
 
 
-def print_tables(report: Report, console: Console) -> None:
-    """Print all tables to a terminal."""
-    for table in tables(report):
+def print_tables(report: Report, console: Console, shown: Sequence[Table] | None = None) -> None:
+    """Print all tables of a report to a terminal, or those given."""
+    for table in tables(report) if shown is None else shown:
         console.print(_rich(table))
         console.print(Text(table.note, style="dim"))
         console.print()
@@ -54,7 +56,8 @@ def print_tables(report: Report, console: Console) -> None:
 def _rich(table: Table) -> RichTable:
     made = RichTable(title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False)
     for i, column in enumerate(table.columns):
-        made.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+        words = column in table.words
+        made.add_column(column, justify="left" if i == 0 or words else "right", no_wrap=not words)
     for r, row in enumerate(table.rows):
         cells = (Text(cell, style="bold" if (r, c) in table.best else "") for c, cell in enumerate(row))
         made.add_row(*cells)

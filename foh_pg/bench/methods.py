@@ -13,26 +13,18 @@ from foh_pg.learners import Learner
 
 @dataclass(frozen=True)
 class Method:
-    """A learner with options.
+    """A learner with options."""
 
-    Attributes
-    ----------
-    name : str
-        The row of a table.
-    learner : str
-        Name of the learner.
-    options : mapping
-        Its hyper-parameters beyond bits and seed.
-    role : "method", "ablation" or "extra"
-        "all" means every method; ablations have a table of their own, extras run only when named.
-    multi_label : bool
-        Whether it makes sense with several labels per row only.
-    """
-
+    # The row of a table.
     name: str
+    # Name of the learner.
     learner: str
+    # Its hyper-parameters beyond bits and seed.
     options: Mapping[str, Any] = field(default_factory=dict)
+    # "method", "ablation" or "extra". The name "all" means every method; ablations have a table of their own,
+    # extras run only when named.
     role: str = "method"
+    # Whether it makes sense with several labels per row only.
     multi_label: bool = False
 
     def make(self, bits: int, seed: int) -> Learner:

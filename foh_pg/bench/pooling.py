@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from foh_pg import pool
 from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
+from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.protocol import Split
 from foh_pg.bench.relevance import Relevance
 from foh_pg.bench.stream_centers import sample_centers
@@ -24,24 +25,16 @@ CENTERS, NEIGHBORS, PROBES = 500, 500, 10
 
 @dataclass(frozen=True)
 class Pooled:
-    """Means over queries of what a pool returns.
+    """Means over queries of what a pool returns."""
 
-    Attributes
-    ----------
-    map_of_candidates : float
-        The authors' mAP: over the candidates, divided by the relevant rows among them. It rises when a pool
-        loses relevant rows that would have come last; compare it with nothing else.
-    precision_at : dict
-        Share of relevant rows among the first k.
-    candidates : float
-        Rows ranked per query.
-    reachable : float
-        Share of the rows that are on any list.
-    """
-
+    # The authors' mAP: over the candidates, divided by the relevant rows among them. It rises when a pool
+    # loses relevant rows that would have come last; compare it with nothing else.
     map_of_candidates: float
+    # Share of relevant rows among the first k.
     precision_at: dict[int, float]
+    # Rows ranked per query.
     candidates: float
+    # Share of the rows that are on any list.
     reachable: float
 
     def describe(self) -> dict[str, Any]:
@@ -60,9 +53,8 @@ def measure(ranked: Sequence[Rows], relevance: Relevance, reachable: float) -> P
     hits: dict[int, list[float]] = {10: [], 100: []}
     for query, rows in enumerate(ranked):
         relevant = relevance.block(query, query + 1)[0, rows]
-        ranks = np.flatnonzero(relevant) + 1
-        if len(ranks):
-            averages.append(float((np.arange(1, len(ranks) + 1) / ranks).mean()))
+        if relevant.any():
+            averages.append(float(precisions(relevant).mean()))
         for k, found in hits.items():
             found.append(np.count_nonzero(relevant[:k]) / k)
     return Pooled(
@@ -132,14 +124,8 @@ def _relevance(split: Split) -> Relevance:
 class StreamPool:
     """The paper's pool as it grows with the stream, its centers renewed every few batches only.
 
-    Parameters
-    ----------
-    every : int
-        Renew centers with every so many batches.
-    centers, length : int
-        How many centers, and rows per list.
-    seed : int
-        Seed of the sample of centers.
+    `every`: renew centers with every so many batches. `centers`, `length`: how many centers, and rows per
+    list. `seed`: seed of the sample of centers.
     """
 
     def __init__(self, every: int, centers: int, length: int, seed: int) -> None:
@@ -156,12 +142,8 @@ class StreamPool:
     def update(self, new: Rows, codes: CodeArray) -> None:
         """Take in a batch: lists from their members and the new rows, and perhaps new centers.
 
-        Parameters
-        ----------
-        new : array
-            Positions of the new rows in the stream.
-        codes : array
-            Present codes of all rows of the stream so far.
+        `new`: positions of the new rows in the stream. `codes`: present codes of all rows of the stream so
+        far.
         """
         self.waiting = np.concatenate([self.waiting, new])
         if len(self.centers):

@@ -24,20 +24,14 @@ BLOCK_QUERIES = 64
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a data set is cut up. The defaults are the paper's for CIFAR-10.
+    """How a data set is cut up. The defaults are the paper's for CIFAR-10."""
 
-    Attributes
-    ----------
-    queries, stream, batch : int
-        Queries are never rows of the base; the stream is part of the base, and comes in batches. Small data
-        sets get a tenth of their labelled rows as queries, and ten batches.
-    rows : int, optional
-        Use at most this many rows of the data set, drawn at random.
-    """
-
+    # queries, stream, batch: queries are never rows of the base; the stream is part of the base, and comes in
+    # batches. Small data sets get a tenth of their labelled rows as queries, and ten batches.
     queries: int = 1000
     stream: int = 20_000
     batch: int = 2000
+    # Use at most this many rows of the data set, drawn at random.
     rows: int | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -47,23 +41,16 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Split:
-    """One draw of queries, base and stream.
-
-    Attributes
-    ----------
-    queries, base : arrays of row numbers
-        Both in random order, so that ties in a ranking by row order are broken at random.
-    stream : array of row numbers
-        The first rows of the base.
-    batch : int
-        Rows per batch.
-    """
+    """One draw of queries, base and stream."""
 
     data: Dataset
     seed: int
+    # queries, base: both in random order, so that ties in a ranking by row order are broken at random.
     queries: Rows
     base: Rows
+    # The first rows of the base.
     stream: Rows
+    # Rows per batch.
     batch: int
 
     @classmethod

@@ -22,20 +22,13 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Reference:
-    """A ranking that is not made of codes.
+    """A ranking that is not made of codes."""
 
-    Attributes
-    ----------
-    name : str
-        The row of a table.
-    stored_labels : bool
-        Whether it reads the labels of the stored rows, as label-anchored codes do.
-    bytes_per_row : int
-        What an index must hold of each row.
-    """
-
+    # The row of a table.
     name: str
+    # Whether it reads the labels of the stored rows, as label-anchored codes do.
     stored_labels: bool
+    # What an index must hold of each row.
     bytes_per_row: int
     seconds: float
     quality: Quality

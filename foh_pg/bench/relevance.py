@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
+from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import NEAREST, Split
 from foh_pg.pool import unit
@@ -26,23 +27,16 @@ Blocks = Iterable[tuple[int, npt.NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Quality:
-    """Means over queries, and what precision is the mean of.
+    """Means over queries, and what precision is the mean of."""
 
-    Attributes
-    ----------
-    mean_average_precision : float
-        Over the whole base. Rows at equal distance are in the order of the base, which is random.
-    shares : dict of int to array (queries,)
-        Of each query, the share of relevant rows among the first k.
-    curve : array
-        Precision at each of `RECALL_LEVELS`.
-    recall, distance : float
-        Of the first ten: the share of the exact ten nearest by cosine, and the mean cosine distance.
-    """
-
+    # Over the whole base. Rows at equal distance are in the order of the base, which is random.
     mean_average_precision: float
+    # For each k, of each query the share of relevant rows among the first k.
     shares: dict[int, npt.NDArray[np.float64]]
+    # Precision at each of `RECALL_LEVELS`.
     curve: npt.NDArray[np.float64]
+    # recall, distance: the share of the exact ten nearest by cosine among the first ten, and the mean cosine
+    # distance of the first ten.
     recall: float
     distance: float
 
@@ -86,12 +80,8 @@ class Relevance:
 def measure(blocks: Blocks, split: Split) -> Quality:
     """Rank the base for every query by given distances.
 
-    Parameters
-    ----------
-    blocks : iterable of (first query, distances)
-        Distances of some queries to the whole base, block after block.
-    split : Split
-        Whose queries and base they are.
+    `blocks`: distances of some queries to the whole base, block after block. `split`: whose queries and base
+    they are.
     """
     relevance = Relevance.of(split.data, split.queries, split.base)
     averages: list[float] = []
@@ -108,12 +98,11 @@ def measure(blocks: Blocks, split: Split) -> Quality:
         for k, found in hits.items():
             found.extend(ranked[:, :k].mean(axis=1))
         for row in ranked:
-            ranks = np.flatnonzero(row) + 1
+            precision = precisions(row)
             # A query with nothing to find says nothing about a ranking.
-            if len(ranks):
-                precision = np.arange(1, len(ranks) + 1) / ranks
+            if len(precision):
                 averages.append(float(precision.mean()))
-                curves.append(precision[np.ceil(RECALL_LEVELS * len(ranks)).astype(int) - 1])
+                curves.append(precision[np.ceil(RECALL_LEVELS * len(precision)).astype(int) - 1])
     return Quality(
         float(np.mean(averages)) if averages else float("nan"),
         {k: np.array(found) for k, found in hits.items()},

@@ -27,27 +27,7 @@ NEVER = 10_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure.
-
-    Attributes
-    ----------
-    rows : int, optional
-        How many rows arrive; all that the data set has unless given.
-    batch, bits : int
-        Rows between two runs; length of a code.
-    forget : float
-        The option of the index.
-    start : int
-        Rows that are there, and built, before the stream begins.
-    freeze : int, optional
-        Rows after which one of the two models learns no more; None: `start`, else a sixth of all.
-    queries : int
-        How many rows ask.
-    ask : str
-        `random` or `next`: see `Arrivals`.
-    checkpoints : int
-        How often the stream is compared with `--full` and with a model trained afresh.
-    """
+    """What to measure: the options of `foh-pg bench stream`. `freeze` None: `start`, else a sixth of all."""
 
     rows: int | None = None
     batch: int = 2000
@@ -110,14 +90,14 @@ class Stream:
     def _prepare(self) -> None:
         rows, start = self.arriving.rows, self.settings.start
         with table.open_connection(self.dsn) as connection:
-            arrivals.create_table(connection, rows.dimensions)
+            table.create_table(connection, rows.dimensions)
             if start:
                 self.say(f"loading {start} rows")
                 table.insert(connection, rows, np.arange(start))
                 connection.execute("VACUUM ANALYZE items")
             for name in ("online", "frozen"):
                 options: dict[str, Any] = {"forget": self.settings.forget, "learn_rows": self.settings.batch}
-                arrivals.create_index(connection, name, self.settings.bits, options)
+                table.create_index(connection, name, self.settings.bits, options)
                 if start:
                     self.say(f"building {name}")
                     updater.build(self.dsn, name)

@@ -13,29 +13,18 @@ Rows = npt.NDArray[np.int64]
 
 
 class CenterChange(NamedTuple):
-    """What a sample of the stream asks for.
+    """What a sample of the stream asks for."""
 
-    Attributes
-    ----------
-    dropped : array
-        Rows of present centers that are no longer part of the sample: their rows need a new home.
-    chosen : array
-        Positions of the new rows that become centers.
-    priorities : array
-        Of the chosen, to be kept with them.
-    """
-
+    # Rows of present centers that are no longer part of the sample: their rows need a new home.
     dropped: Rows
+    # Positions of the new rows that become centers.
     chosen: Rows
+    # Of the chosen, to be kept with them.
     priorities: npt.NDArray[np.float64]
 
 
 def sample_centers(
-    rng: np.random.Generator,
-    priorities: npt.NDArray[np.float64],
-    new_rows: int,
-    rows_seen: int,
-    target: int,
+    rng: np.random.Generator, priorities: npt.NDArray[np.float64], new_rows: int, rows_seen: int, target: int
 ) -> CenterChange:
     """Keep the centers a uniform sample of all rows of the stream, over any number of calls.
 
@@ -43,16 +32,8 @@ def sample_centers(
     bound falls with every batch, so a row that was turned away never has to come back, and what is left is at
     any time a uniform sample of about `target` rows.
 
-    Parameters
-    ----------
-    priorities : array
-        Of the present centers.
-    new_rows : int
-        Rows in this batch.
-    rows_seen : int
-        Rows of the stream so far, with this batch.
-    target : int
-        How many centers there should be.
+    `priorities`: of the present centers. `new_rows`: rows in this batch. `rows_seen`: rows of the stream so
+    far, with this batch. `target`: how many centers there should be.
     """
     if rows_seen < new_rows:
         raise InputError(f"{rows_seen} rows of the stream cannot contain a batch of {new_rows}")

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
-
 from foh_pg.bench.summary import Record, Report, Table
 
 SECONDS = (
@@ -41,7 +34,7 @@ def batches(report: Report) -> Table:
         for r in sorted(report.select("batch"), key=lambda r: (r["model"] != "online", r["rows"]))
     ]
     columns = ["rows", "P@100", "mAP@100", *NEARNESS, "encoded", "stale", "wall s", "CPU s", "phases"]
-    return Table("After each batch", SECONDS, columns, rows)
+    return Table("After each batch", SECONDS, columns, rows, words=frozenset({"phases"}))
 
 
 def comparisons(report: Report) -> Table:
@@ -80,36 +73,6 @@ def recent_cpu(report: Report, rows: int) -> float:
 def longest(phases: dict[str, float]) -> str:
     ordered = sorted(phases.items(), key=lambda phase: -phase[1])[:PHASES_SHOWN]
     return ", ".join(f"{name} {seconds:.2f}" for name, seconds in ordered)
-
-
-def print_tables(
-    report: Report, console: Console, tables: Callable[[Report], Iterable[Table]] = tables
-) -> None:
-    for table in tables(report):
-        made = RichTable(
-            title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False
-        )
-        for i, column in enumerate(table.columns):
-            words = i == 0 or column == "phases"
-            made.add_column(column, justify="left" if words else "right", no_wrap=not words)
-        for row in table.rows:
-            made.add_row(*row)
-        console.print(made)
-        console.print(Text(table.note, style="dim"))
-        console.print()
-    console.print(Text(origin(report), style="dim"))
-
-
-def origin(report: Report) -> str:
-    """One line on data, settings, versions and machine."""
-    machine, versions = report.environment["machine"], report.environment["versions"]
-    settings: dict[str, Any] = {key: value for key, value in report.settings.items() if value is not None}
-    return (
-        f"{report.data['name']} ({report.data['rows']} rows, {report.data['dimensions']} dimensions, "
-        f"{report.data['labels']} labels); {', '.join(f'{key} {value}' for key, value in settings.items())}; "
-        f"{', '.join(f'{name} {version}' for name, version in versions.items())}; "
-        f"{machine['processor']}, {machine['cores']} cores; {report.environment['date']}"
-    )
 
 
 def one_line(record: Record) -> str:

@@ -16,25 +16,19 @@ REFERENCE_METHOD = ("foh", "symmetric")
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows and columns.
+    """Text in rows and columns."""
 
-    Attributes
-    ----------
-    title, note : str
-        What it shows, and how to read it.
-    columns : sequence of str
-        The first one names the rows.
-    rows : sequence of sequences of str
-        Cells.
-    best : set of (row, column)
-        Cells to point out.
-    """
-
+    # title, note: what it shows, and how to read it.
     title: str
     note: str
+    # The first one names the rows.
     columns: Sequence[str]
+    # Cells.
     rows: Sequence[Sequence[str]]
+    # Cells to point out.
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    # Columns with words instead of numbers, besides the first.
+    words: frozenset[str] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,8 @@ class Report:
 
     def _drawn(self) -> str:
         if "seeds" not in self.settings:
-            chosen = ("rows", "queries", "bits", "seed", "shared_buffers")
+            told = ("rows", "queries", "bits", "seed", "shared_buffers")
+            chosen = told if self.benchmark == "search" else tuple(self.settings)
             given = {name: self.settings.get(name) for name in chosen}
             return ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
         seeds = ", ".join(str(seed) for seed in self.settings["seeds"])

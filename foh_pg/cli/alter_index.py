@@ -11,12 +11,7 @@ from foh_pg.index import Index
 @click.command()
 @options.index_name
 @click.option(
-    "--option",
-    "-o",
-    multiple=True,
-    required=True,
-    metavar="NAME=VALUE",
-    help="An option; may be repeated.",
+    "--option", "-o", multiple=True, required=True, metavar="NAME=VALUE", help="An option; may be repeated."
 )
 @options.dsn
 def alter_index(name: str, option: tuple[str, ...], dsn: str | None) -> None:

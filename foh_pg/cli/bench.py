@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -48,14 +49,11 @@ def accuracy(
     learners: str,
     seeds: int,
     first_seed: int,
-    queries: int,
-    stream: int,
-    batch: int,
-    rows: int | None,
     extras: bool,
     quick: bool,
     json: Path | None,
     html: Path | None,
+    **sizes: Any,
 ) -> None:
     """Rank a base by codes: mAP, precision, recall and training time of every method.
 
@@ -63,7 +61,7 @@ def accuracy(
     """
     if html is not None:
         plots.require()
-    protocol = Protocol(queries, stream, batch, rows)
+    protocol = Protocol(**sizes)
     if quick:
         protocol, bits, seeds = QUICK, QUICK_BITS if bits == "16,32,48,64,128" else bits, 1
     settings = measured.Settings(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -28,12 +27,7 @@ html_file = click.option(
 )
 
 
-def deliver(
-    result: Report,
-    json: Path | None,
-    html: Path | None = None,
-    print_tables: Callable[[Report, Console], None] = formats.print_tables,
-) -> None:
+def deliver(result: Report, json: Path | None, html: Path | None = None) -> None:
     """Write the files that were asked for and print the tables, or nothing but JSON where it goes to -."""
     if json is not None and str(json) == "-":
         click.echo(formats.to_json(result))
@@ -42,4 +36,4 @@ def deliver(
         formats.write_json(result, json)
     if html is not None:
         formats.write_html(result, html)
-    print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
+    formats.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))

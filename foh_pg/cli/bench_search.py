@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -33,7 +35,7 @@ MOST_CLIENTS = 64
 @click.option("--rows", type=click.IntRange(min=100), help="Use at most this many rows, drawn at random.")
 @click.option("--bits", type=click.IntRange(8, 1024), default=64, help="Of our codes.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draw of queries.")
-@click.option("--pg", type=int, default=18, help="Version of the embedded PostgreSQL: 18 or 16.")
+@click.option("--pg", "version", type=int, default=18, help="Version of the embedded PostgreSQL: 18 or 16.")
 @click.option(
     "--shared-buffers", default="2GB", help="Of the server: a small value shows what a cold cache costs."
 )
@@ -61,20 +63,12 @@ MOST_CLIENTS = 64
 )
 def search(
     data: str,
-    queries: int,
-    rows: int | None,
-    bits: int,
-    seed: int,
-    pg: int,
-    shared_buffers: str,
-    extras: bool,
     contenders: str,
     clients: str,
-    seconds: float,
-    quick: bool,
     json: Path | None,
     html: Path | None,
     png: Path | None,
+    **given: Any,
 ) -> None:
     """Search the same rows with our index and with all that pgvector offers.
 
@@ -85,14 +79,18 @@ def search(
     """
     if html is not None or png is not None:
         plots.require()
-    counts, names = read_clients(clients), read_contenders(contenders)
+    settings = Settings(**given, clients=read_clients(clients), contenders=read_contenders(contenders))
     loaded = datasets.load(data)
-    if quick:
-        queries, rows = min(queries, 100), min(rows or 8000, 8000)
-        counts, seconds = counts[:2], 1.0
-    if rows is not None and rows + queries >= len(loaded.X):
-        rows = None
-    settings = Settings(queries, rows, bits, seed, pg, shared_buffers, extras, quick, counts, seconds, names)
+    if settings.quick:
+        settings = replace(
+            settings,
+            queries=min(settings.queries, 100),
+            rows=min(settings.rows or 8000, 8000),
+            clients=settings.clients[:2],
+            seconds=1.0,
+        )
+    if settings.rows is not None and settings.rows + settings.queries >= len(loaded.X):
+        settings = replace(settings, rows=None)
     result = _run(loaded, settings)
     if png is not None:
         search_plots.write_png(result, png)

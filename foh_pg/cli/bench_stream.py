@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -32,27 +33,12 @@ from foh_pg.cli.output import say
     "--ask", default="random", help="Who asks: random rows that never arrive, or those that arrive next."
 )
 @click.option(
-    "--checkpoints",
-    type=click.IntRange(min=1),
-    default=3,
-    help="Comparisons with --full and a fresh model.",
+    "--checkpoints", type=click.IntRange(min=1), default=3, help="Comparisons with --full and a fresh model."
 )
 @json_file
-def stream(
-    data: str,
-    rows: int | None,
-    batch: int,
-    bits: int,
-    forget: float,
-    start: int,
-    freeze: int | None,
-    queries: int,
-    ask: str,
-    checkpoints: int,
-    json: Path | None,
-) -> None:
+def stream(data: str, json: Path | None, **given: Any) -> None:
     """Let rows arrive in order: quality and cost after each batch, online, frozen and trained afresh."""
-    settings = streams.Settings(rows, batch, bits, forget, start, freeze, queries, ask, checkpoints)
+    settings = streams.Settings(**given)
     loaded = datasets.load(data)
     records: list[Record] = []
     talk = Console(stderr=True)
@@ -62,4 +48,4 @@ def stream(
             if not talk.is_terminal:
                 say(stream_tables.one_line(record))
     made = Report("stream", loaded.describe(), settings.describe(), environment.describe(), records)
-    deliver(made, json, print_tables=stream_tables.print_tables)
+    deliver(made, json)

@@ -59,19 +59,19 @@ def rollback(name: str, to: int, dsn: str | None, yes: bool, json: bool) -> None
 
 
 def report(run: Run, json: bool) -> None:
-    """One line about a run on standard error, or all of it as JSON on standard output."""
-    say(summary(run))
-    for note in run.notes:
-        say(f"index {run.index!r}: {note}")
+    """A few lines about a run on standard error; all of it as JSON on standard output too."""
+    tell(run)
     if json:
         print_json(run.as_dict())
 
 
-def summary(run: Run) -> str:
-    seconds = sum(run.phases.values())
+def tell(run: Run) -> None:
+    """What a run did, and what a person should know."""
     if run.from_version == run.to_version:
-        return f"index {run.index!r}: nothing to do, version {run.to_version}"
-    return (
-        f"index {run.index!r}: {run.kind} to version {run.to_version}, {run.rows} rows, "
-        f"{run.rows_encoded} encoded in {run.lists} lists, {seconds:.1f} s"
-    )
+        did = f"nothing to do, version {run.to_version}"
+    else:
+        seconds = sum(run.phases.values())
+        did = f"{run.kind} to version {run.to_version}, {run.rows} rows, "
+        did += f"{run.rows_encoded} encoded in {run.lists} lists, {seconds:.1f} s"
+    for line in (did, *run.notes):
+        say(f"index {run.index!r}: {line}")

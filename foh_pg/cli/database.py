@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from foh_pg.cli.output import say
 from foh_pg.errors import FohError, SchemaError
 from foh_pg.postgres.connect import connect
-from foh_pg.schema import present
+from foh_pg.schema.installed import BASE, head, refuse_foreign, revision
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Conn
         if installed:
             require_schema(plain)
         else:
-            present.refuse_foreign(plain)
+            refuse_foreign(plain)
         plain.row_factory = dict_row  # type: ignore[assignment]
         yield plain  # type: ignore[misc]
 
@@ -46,8 +46,8 @@ def open_connection(dsn: str | None) -> psycopg.Connection:
 
 
 def require_schema(connection: psycopg.Connection[Any]) -> None:
-    found, expected = present.revision(connection), present.head()
-    if found == present.BASE:
+    found, expected = revision(connection), head()
+    if found == BASE:
         raise SchemaError(
             f"schema foh is not installed in database {connection.info.dbname!r}: run foh-pg migrate first"
         )

@@ -7,22 +7,15 @@ from psycopg.rows import dict_row
 
 from foh_pg.cli import options
 from foh_pg.cli.database import open_connection
+from foh_pg.cli.health import UNHEALTHY, max_lag_option
 from foh_pg.cli.output import print_json, say
 from foh_pg.doctor import Examination, Finding, examine
-from foh_pg.doctor.examine import MAX_LAG
 from foh_pg.version import __version__
-
-UNHEALTHY = 5
 
 
 @click.command()
 @click.option("--role", help="Whose rights to search to look at; your own unless given.")
-@click.option(
-    "--max-lag",
-    type=click.FloatRange(min=0),
-    default=MAX_LAG,
-    help="Seconds that an entry may wait in the stream.",
-)
+@max_lag_option
 @options.dsn
 @options.json
 def doctor(role: str | None, max_lag: float, dsn: str | None, json: bool) -> None:

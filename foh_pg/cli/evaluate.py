@@ -17,10 +17,7 @@ from foh_pg.updater import Run
 @click.command()
 @options.index_name
 @click.option(
-    "--queries",
-    type=click.IntRange(min=1),
-    default=QUERIES,
-    help="Rows that ask, of those that never train.",
+    "--queries", type=click.IntRange(min=1), default=QUERIES, help="Rows that ask, of those that never train."
 )
 @options.dsn
 @options.json

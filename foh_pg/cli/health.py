@@ -9,15 +9,17 @@ from foh_pg.quality.health import MAX_LAG, read_health
 
 UNHEALTHY = 5
 
-
-@click.command()
-@options.index_names
-@click.option(
+max_lag_option = click.option(
     "--max-lag",
     type=click.FloatRange(min=0),
     default=MAX_LAG,
     help="Seconds that an entry may wait in the stream.",
 )
+
+
+@click.command()
+@options.index_names
+@max_lag_option
 @options.dsn
 @options.json
 def health(names: tuple[str, ...], max_lag: float, dsn: str | None, json: bool) -> None:

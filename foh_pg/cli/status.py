@@ -48,7 +48,7 @@ def status(name: str | None, dsn: str | None, json: bool) -> None:
             {"name": name},
         ).fetchall()
         if name is not None and not rows:
-            raise IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+            raise IndexNotFound.named(name)
         warn_about_owner(connection)
         trend = None if name is None else read_trend(connection, name)
     if json:

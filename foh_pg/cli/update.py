@@ -6,15 +6,22 @@ import click
 import psycopg
 
 from foh_pg.cli import options
-from foh_pg.cli.build import summary
+from foh_pg.cli.build import tell
 from foh_pg.cli.database import session
 from foh_pg.cli.output import fail, print_json, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.errors import BusyError, FohError
-from foh_pg.updater import BATCH_SIZE, Run
+from foh_pg.updater import BATCH_SIZE
 from foh_pg.updater import update as run_update
 
 BUSY = 4
+
+batch_size_option = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=BATCH_SIZE,
+    help="Entries of the stream per transaction.",
+)
 
 NAMES = "SELECT name FROM foh.index WHERE status = 'ready' ORDER BY name"
 UNBUILT = "SELECT name FROM foh.index WHERE status <> 'ready' ORDER BY name"
@@ -23,12 +30,7 @@ UNBUILT = "SELECT name FROM foh.index WHERE status <> 'ready' ORDER BY name"
 @click.command()
 @options.index_names
 @click.option("--all", "every", is_flag=True, help="All indexes of the database.")
-@click.option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    default=BATCH_SIZE,
-    help="Entries of the stream per transaction.",
-)
+@batch_size_option
 @click.option(
     "--max-seconds", type=click.FloatRange(min=0), help="Begin no further batch after that, per index."
 )
@@ -86,6 +88,8 @@ def update(
                 runs.append({"index": name, "error": str(error)})
             else:
                 tell(run)
+                if run.more:
+                    say(f"index {name!r}: time is up, entries are left in the stream")
                 runs.append(run.as_dict())
     if json:
         print_json(runs)
@@ -99,11 +103,3 @@ def choose_all(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:
     for row in connection.execute(UNBUILT):
         say(f"index {row['name']!r} is not built yet: run foh-pg build {row['name']}")
     return [row["name"] for row in connection.execute(NAMES)]
-
-
-def tell(run: Run) -> None:
-    say(summary(run))
-    for note in run.notes:
-        say(f"index {run.index!r}: {note}")
-    if run.more:
-        say(f"index {run.index!r}: time is up, entries are left in the stream")

@@ -5,7 +5,7 @@ import click
 import foh_pg
 from foh_pg.cli import options
 from foh_pg.cli.output import print_json
-from foh_pg.schema import present
+from foh_pg.schema import installed
 
 
 @click.command()
@@ -13,6 +13,6 @@ from foh_pg.schema import present
 def version(json: bool) -> None:
     """Print the version of the package and the revision of schema foh it was written for."""
     if json:
-        print_json({"version": foh_pg.__version__, "revision": present.head()})
+        print_json({"version": foh_pg.__version__, "revision": installed.head()})
     else:
-        click.echo(f"foh-pg {foh_pg.__version__} (schema revision {present.head()})")
+        click.echo(f"foh-pg {foh_pg.__version__} (schema revision {installed.head()})")

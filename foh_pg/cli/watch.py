@@ -13,9 +13,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from foh_pg.cli import options
 from foh_pg.cli.database import require_schema
+from foh_pg.cli.update import batch_size_option
 from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
-from foh_pg.updater.update import BATCH_SIZE
 from foh_pg.watcher.exposition import serving
 from foh_pg.watcher.watch import Settings, Watcher
 
@@ -53,12 +53,7 @@ KEEPALIVE = {
     metavar="NAME",
     help="A name with a dot under which browsers and Prometheus reach this; may be repeated.",
 )
-@click.option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    default=BATCH_SIZE,
-    help="Entries of the stream per transaction.",
-)
+@batch_size_option
 @click.option(
     "--max-seconds", type=click.FloatRange(min=1), default=60.0, help="Then another index has its turn."
 )
@@ -78,15 +73,11 @@ KEEPALIVE = {
 def watch(
     names: tuple[str, ...],
     every: bool,
-    interval: float,
     metrics_port: int | None,
     metrics_host: str,
     allowed: tuple[str, ...],
-    batch_size: int,
-    max_seconds: float,
-    longest_wait: float,
-    grace: float,
     dsn: str | None,
+    **given: Any,
 ) -> None:
     """Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.
 
@@ -99,7 +90,7 @@ def watch(
     if bool(names) == every:
         raise click.UsageError("name the indexes to watch, or pass --all")
     log_to_stderr()
-    settings = Settings(names, interval, batch_size, max_seconds, longest_wait=longest_wait, grace=grace)
+    settings = Settings(names, **given)
     watcher = Watcher(lambda: open_connection(dsn), settings)
     heed_signals(watcher)
     pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)

@@ -34,11 +34,7 @@ SELECT foh.alter_index({name}, (
 """
 REFRESH = "SELECT foh.refresh({name})"
 
-CASTS = {
-    "source": "pg_catalog.regclass",
-    "labels_from": "pg_catalog.regclass",
-    "options": "pg_catalog.jsonb",
-}
+CASTS = {"source": "pg_catalog.regclass", "labels_from": "pg_catalog.regclass", "options": "pg_catalog.jsonb"}
 
 
 def create(index: Definition) -> str:
@@ -58,9 +54,7 @@ def create(index: Definition) -> str:
     }
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}{}").format(
-            sql.SQL(name),
-            sql.Literal(value),
-            sql.SQL(f"::{CASTS[name]}" if name in CASTS else ""),
+            sql.SQL(name), sql.Literal(value), sql.SQL(f"::{CASTS[name]}" if name in CASTS else "")
         )
         for name, value in arguments.items()
         if value is not None

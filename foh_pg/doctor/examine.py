@@ -12,9 +12,7 @@ from foh_pg.doctor.rights import rights_findings
 from foh_pg.doctor.schema import Unreadable, foreign_finding, read_revision, schema_findings
 from foh_pg.doctor.server import Facts, pgvector_findings, read_facts, server_findings
 from foh_pg.errors import SchemaError
-from foh_pg.schema import present
-
-MAX_LAG = 600.0
+from foh_pg.schema import installed
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,7 @@ class Examination:
         return all(finding.severity == NOTE for finding in self.findings)
 
 
-def examine(
-    connection: psycopg.Connection[dict[str, Any]], role: str | None = None, max_lag: float = MAX_LAG
-) -> Examination:
+def examine(connection: psycopg.Connection[dict[str, Any]], role: str | None, max_lag: float) -> Examination:
     """Look at all that a new user gets wrong. Only reads, and of schema foh nothing that is not ours.
 
     Parameters
@@ -64,7 +60,7 @@ def installed_findings(
 ) -> Iterator[Finding]:
     yield from schema_findings(connection, facts, revision)
     # The tables of another revision may have other columns.
-    if revision != present.head():
+    if revision != installed.head():
         return
     yield from publication_findings(facts)
     yield from rights_findings(connection, role)

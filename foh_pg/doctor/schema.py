@@ -11,7 +11,7 @@ from psycopg import errors
 from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 from foh_pg.doctor.server import Facts, quoted
 from foh_pg.errors import SchemaError
-from foh_pg.schema import present
+from foh_pg.schema import installed
 from foh_pg.version import __version__
 
 MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE') AS may"
@@ -29,7 +29,7 @@ class Unreadable(Exception):
 def read_revision(connection: psycopg.Connection[Any]) -> str:
     """The revision of schema foh. SchemaError where it must not be trusted; nothing in it was read then."""
     try:
-        return present.revision(connection)
+        return installed.revision(connection)
     except errors.InsufficientPrivilege as error:
         raise Unreadable from error
 
@@ -40,18 +40,18 @@ def foreign_finding(error: SchemaError) -> Finding:
 
 
 def schema_findings(connection: psycopg.Connection[Any], facts: Facts, revision: str) -> Iterator[Finding]:
-    if revision == present.BASE:
+    if revision == installed.BASE:
         yield missing(connection, facts)
         return
-    if revision != present.head():
+    if revision != installed.head():
         yield Finding(
             "schema",
             ERROR,
-            f"schema foh is at revision {revision}, this foh_pg ({__version__}) needs {present.head()}",
+            f"schema foh is at revision {revision}, this foh_pg ({__version__}) needs {installed.head()}",
             "foh-pg migrate",
         )
         return
-    if present.code_is_outdated(connection):
+    if installed.code_is_outdated(connection):
         row = connection.execute(INSTALLED).fetchone()
         version = row["version"] if row else "unknown"
         yield Finding(

@@ -136,8 +136,5 @@ def pgvector_findings(facts: Facts) -> Iterator[Finding]:
         )
     elif is_newer_there:
         yield Finding(
-            "pgvector",
-            NOTE,
-            f"the database uses pgvector {facts.pgvector}, the server has {newest}",
-            update,
+            "pgvector", NOTE, f"the database uses pgvector {facts.pgvector}, the server has {newest}", update
         )

@@ -9,33 +9,21 @@ import sqlalchemy as sa
 from haystack import Document, default_from_dict, default_to_dict
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
-from psycopg import ProgrammingError
-from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from foh_pg.errors import InputError
 from foh_pg.haystack import metadata, statements
-from foh_pg.haystack.documents import as_row
-from foh_pg.haystack.table import HaystackTable
+from foh_pg.haystack.connection import Connectable, engines, serialized
+from foh_pg.haystack.own_table import HaystackTable
+from foh_pg.haystack.requests import SCORES, Requests
+from foh_pg.haystack.statements import Filters
 from foh_pg.stores.documents import Documents, ExistingTable, Source
 from foh_pg.stores.engines import Engines
-from foh_pg.stores.fields import labels_of
 from foh_pg.stores.place import Place
 
 T = TypeVar("T")
-Filters = Mapping[str, Any] | None
-Connectable = Secret | str | sa.URL | sa.Engine | AsyncEngine
-
-# From the score of a search, where smaller is nearer, to Haystack's, where larger is. With cosine and without
-# labels it is the similarity.
-SCORES: dict[str, Callable[[float], float]] = {
-    "cosine": lambda score: 1 - score,
-    "l2": lambda score: -score,
-    "ip": lambda score: -score,
-}
 
 
-class FohDocumentStore:
+class FohDocumentStore(Requests):
     """Documents in PostgreSQL, searched with a FOH index.
 
     >>> store = FohDocumentStore("dbname=shop", embedding_dimension=768, labels="topic")
@@ -125,7 +113,7 @@ class FohDocumentStore:
     def to_dict(self) -> dict[str, Any]:
         return default_to_dict(
             self,
-            connection=_serialized(self.connection),
+            connection=serialized(self.connection),
             embedding_dimension=self.embedding_dimension,
             table=self.table,
             schema=self.schema,
@@ -295,11 +283,7 @@ class FohDocumentStore:
     def _engines(self) -> Engines:
         # Made when it is first needed: a pipeline is put together where there may be no database.
         if self._made is None:
-            given = self.connection
-            address = given.resolve_value() if isinstance(given, Secret) else given
-            if address is None:
-                raise InputError("the store has no connection string: its Secret has no value")
-            self._made = Engines(address)
+            self._made = engines(self.connection)
         return self._made
 
     def _run(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
@@ -307,95 +291,3 @@ class FohDocumentStore:
 
     async def _arun(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
         return await self._engines.arun(self._place.using(function, otherwise))
-
-    def _writer(self, documents: list[Document], policy: DuplicatePolicy) -> Callable[[sa.Connection], int]:
-        if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
-            raise InputError("write_documents takes a list of Documents")
-        dimensions = None if self.existing else self.embedding_dimension
-
-        def run(connection: sa.Connection) -> int:
-            if not documents:
-                return 0
-            table = self._place.find_or_make(connection, self.embedding_dimension)
-            rows = [as_row(table, each, self.labels, dimensions) for each in documents]
-            return statements.write(connection, table, rows, policy)
-
-        return run
-
-    def _emptier(self, recreate_index: bool) -> Callable[[sa.Connection, Documents], int]:
-        if not recreate_index:
-            return lambda c, t: statements.delete_where(c, t, None)
-        if self.existing:
-            raise InputError(f"{self.table!r} was there before this store, which does not drop it")
-
-        def drop(connection: sa.Connection, table: Documents) -> int:
-            self._place.forget()
-            table.table.metadata.drop_all(connection)
-            return 0
-
-        return drop
-
-    def _updater(
-        self, filters: Filters, meta: Mapping[str, Any]
-    ) -> Callable[[sa.Connection, Documents], int]:
-        def labels(merged: Mapping[str, Any]) -> list[str]:
-            return labels_of(merged, self.labels)
-
-        return lambda c, t: statements.update_where(c, t, filters, meta, labels)
-
-    def _searcher(
-        self,
-        vector: Sequence[float],
-        top_k: int,
-        *,
-        filters: Filters = None,
-        labels: float | None = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        return_embedding: bool = False,
-    ) -> Callable[[sa.Connection, Documents], list[Document]]:
-        if top_k < 0:
-            raise InputError(f"top_k is {top_k}, it must be 0 or more")
-        if not self.existing and len(vector) != self.embedding_dimension:
-            raise InputError(
-                f"the query has {len(vector)} dimensions, the store has {self.embedding_dimension} "
-                "(embedding_dimension)"
-            )
-
-        def search(connection: sa.Connection, table: Documents) -> list[Document]:
-            if top_k == 0:
-                return []
-            return statements.search(
-                connection,
-                table,
-                vector,
-                filters=filters,
-                embedding=return_embedding,
-                score=SCORES[self.distance],
-                k=top_k,
-                labels=labels,
-                probes=probes,
-                shortlist=shortlist,
-            )
-
-        return search
-
-
-def _serialized(connection: Connectable) -> Any:
-    """For a file that others may read: a Secret says where the value is, a string must hold no password."""
-    if isinstance(connection, Secret):
-        return connection.to_dict()
-    if isinstance(connection, str):
-        try:
-            password = conninfo_to_dict(connection).get("password")
-        except ProgrammingError:
-            password = sa.make_url(connection).password
-        if password is None:
-            return connection
-        reason = "its connection string has a password"
-    else:
-        reason = f"its connection is a {type(connection).__name__}"
-    raise InputError(
-        f"the store cannot be written to a file: {reason}. Pass Secret.from_env_var('PG_CONN_STR') as "
-        "connection"
-    )

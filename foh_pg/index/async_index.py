@@ -10,10 +10,10 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.errors import InputError, LagError
+from foh_pg.errors import IndexNotFound, InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.results import Description, Match, batches, missing_index, one_code, one_vector
+from foh_pg.index.results import Description, Match, batches, one_code, one_vector
 from foh_pg.postgres import vectors
 from foh_pg.postgres.code import Code, register_code
 
@@ -50,7 +50,7 @@ class AsyncIndex:
         try:
             [row] = await _rows(connection, calls.describe(name))
         except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
-            raise missing_index(name) from error
+            raise IndexNotFound.named(name) from error
         return cls(connection, name, Description(*row))
 
     @classmethod
@@ -193,7 +193,7 @@ class AsyncIndex:
         """What foh.index_stat says of this index."""
         rows = await _rows(self._connection, calls.status(self.name), dict_row)
         if not rows:
-            raise missing_index(self.name)
+            raise IndexNotFound.named(self.name)
         return dict(rows[0])
 
     async def check(self) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.errors import InputError
 from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import parse_vector
 
@@ -44,10 +44,6 @@ class Match(NamedTuple):
     key: Any
     distance: int | None
     score: float | None
-
-
-def missing_index(name: str) -> IndexNotFound:
-    return IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
 
 
 def batches(count: int, rows: Iterable[tuple[Any, ...]]) -> list[list[Match]]:

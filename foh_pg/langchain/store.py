@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,18 +15,17 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from foh_pg.errors import InputError
 from foh_pg.langchain import statements
-from foh_pg.langchain.filters import Filter
+from foh_pg.langchain.requests import Requests
 from foh_pg.langchain.statements import Found
-from foh_pg.stores.documents import Documents, ExistingTable, OwnTable
+from foh_pg.stores.documents import ExistingTable, OwnTable
 from foh_pg.stores.engines import Engines
-from foh_pg.stores.fields import labels_of
 from foh_pg.stores.place import Place
 
 T = TypeVar("T")
 Connectable = str | sa.URL | sa.Engine | AsyncEngine
 
 
-class FOHVectorStore(VectorStore):
+class FOHVectorStore(Requests, VectorStore):
     """Documents in PostgreSQL, searched with a FOH index.
 
     >>> store = FOHVectorStore(OpenAIEmbeddings(), "dbname=shop", labels="topic")
@@ -212,23 +210,13 @@ class FOHVectorStore(VectorStore):
         return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
 
     def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        **kwargs: Any,
+        self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
         found = self._search(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
         return _diverse(embedding, found, k, lambda_mult)
 
     async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        **kwargs: Any,
+        self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
         found = await self._asearch(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
         return _diverse(embedding, found, k, lambda_mult)
@@ -273,73 +261,11 @@ class FOHVectorStore(VectorStore):
         await store.aadd_texts(texts, metadatas, ids=ids)
         return store
 
-    # What runs on a connection
-
-    def _adder(
-        self,
-        texts: Sequence[str],
-        vectors: Sequence[Sequence[float]],
-        metadatas: Sequence[Mapping[str, Any]] | None,
-        ids: Sequence[str | None] | None,
-    ) -> Callable[[sa.Connection], list[str]]:
-        metadatas = [{} for _ in texts] if metadatas is None else metadatas
-        given = [None for _ in texts] if ids is None else ids
-        for name, values in (("metadatas", metadatas), ("ids", given)):
-            if len(values) != len(texts):
-                raise InputError(f"{len(texts)} texts and {len(values)} {name}: give one for each")
-
-        def run(connection: sa.Connection) -> list[str]:
-            if not texts:
-                return []
-            documents = self._place.find_or_make(connection, len(vectors[0]))
-            own = documents.labels is not None
-            rows = []
-            for text, vector, metadata, identifier in zip(texts, vectors, metadatas, given, strict=True):
-                row = {documents.content.name: text, documents.embedding.name: vector}
-                row.update(documents.metadata_values(metadata))
-                if documents.labels is not None:
-                    row[documents.labels.name] = labels_of(metadata, self._labels)
-                if identifier is not None or own:
-                    row[documents.key.name] = documents.key_of(identifier or str(uuid.uuid4()))
-                rows.append(row)
-            return statements.add(connection, documents, rows)
-
-        return run
-
     def _search(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
         return self._engines.run(self._searcher(vector, k, **kwargs))
 
     async def _asearch(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
         return await self._engines.arun(self._searcher(vector, k, **kwargs))
-
-    def _searcher(
-        self,
-        vector: Sequence[float],
-        k: int,
-        *,
-        filter: Filter = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        with_vectors: bool = False,
-        **ignored: Any,
-    ) -> Callable[[sa.Connection], list[Found]]:
-        def search(connection: sa.Connection, documents: Documents) -> list[Found]:
-            return statements.search(
-                connection,
-                documents,
-                vector,
-                distance=self._distance,
-                filter=filter,
-                with_vectors=with_vectors,
-                k=k,
-                probes=probes,
-                shortlist=shortlist,
-                labels=labels,
-            )
-
-        # No table yet is an empty store.
-        return self._place.using(search, [])
 
 
 def _diverse(vector: Sequence[float], found: list[Found], k: int, lambda_mult: float) -> list[Document]:

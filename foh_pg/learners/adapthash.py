@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,25 +16,20 @@ from foh_pg.learners.rows import FloatArray
 
 
 @register
+@dataclass(eq=False, repr=False)
 class AdaptHash(PairLearner):
     """Gradient steps on pairs of rows, on as many bits as their Hamming distance is wrong by.
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     alpha : float
         Similar rows may differ in `(1 - alpha) * bits` bits, others must differ in `alpha * bits`.
     beta : float
         Pull towards orthogonal columns, `W <- W - beta W (W'W - I)`.
     learning_rate : float
         Step size. The authors' benchmark has 1; their later comparisons .1 and .2.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Notes
     -----
@@ -50,26 +46,15 @@ class AdaptHash(PairLearner):
 
     name = "adapthash"
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        alpha: float = 0.9,
-        beta: float = 0.01,
-        learning_rate: float = 0.1,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.alpha = alpha
-        self.beta = beta
-        self.learning_rate = learning_rate
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    alpha: float = 0.9
+    beta: float = 0.01
+    learning_rate: float = 0.1
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,7 +1,7 @@
 """What all learners have in common: input, warm-up, encoding, saved state.
 
-A learner turns rows into codes and gets better with every batch. A subclass stores its hyper-parameters
-verbatim in `__init__` (without calling `super().__init__`), and implements
+A learner turns rows into codes and gets better with every batch. A subclass is a dataclass whose fields
+are its hyper-parameters (`eq=False`: a learner is nobody but itself), and implements
 
 - `_restart()`: set every learned attribute to its beginning, drawing from `self.rng_` only;
 - `_learn(rows, sets, keys)`: one stage on prepared (centered, scaled) rows, ending with `self._serve(W)`.
@@ -34,6 +34,18 @@ if TYPE_CHECKING:
 
 class Learner(Saved):
     """Base of all learners.
+
+    Parameters
+    ----------
+    bits : int
+        Length of a code.
+    center, warmup : bool and int
+        Rows are centered by the mean of the first `warmup` rows, unless `center` is false, and scaled to
+        length one.
+    initial_projection : array (d, bits), optional
+        Where W starts, in learners that move it. Drawn by default.
+    seed : int
+        Seed of all randomness.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,13 +22,12 @@ Floats = npt.NDArray[np.float64]
 
 
 @register
+@dataclass(eq=False, repr=False)
 class BSODH(Learner):
     """Codes of new rows are fitted to those of all earlier ones by label, then W to the codes of the batch.
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     lam, sigma : float
         Weight of `|W|^2`, and of the distance between codes and `W'x`.
     eta_s, eta_d : float
@@ -36,12 +35,8 @@ class BSODH(Learner):
     memory : int, optional
         How many past rows are kept as labels and codes, a uniform sample; None for all. The default holds all
         of the streams of the paper.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -69,32 +64,17 @@ class BSODH(Learner):
     _parts: ClassVar = {**Learner._parts, "reservoir_": Reservoir}
     _kept = ("reservoir_",)
 
-    reservoir_: Reservoir
-
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        lam: float = 0.6,
-        sigma: float = 0.5,
-        eta_s: float = 1.2,
-        eta_d: float = 0.2,
-        memory: int | None = 20_000,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.lam = lam
-        self.sigma = sigma
-        self.eta_s = eta_s
-        self.eta_d = eta_d
-        self.memory = memory
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    lam: float = 0.6
+    sigma: float = 0.5
+    eta_s: float = 1.2
+    eta_d: float = 0.2
+    memory: int | None = 20_000
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

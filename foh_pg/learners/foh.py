@@ -242,9 +242,7 @@ class FOH(FOHParameters):
         P = self.label_projection_ if columns is None else self.label_projection_[:, columns >= 0]
         leaning = label_matrix(meeting.groups.sets, meeting.labels, np.float64) @ P.T
         codes = meeting.new_codes(
-            constants.sigma * projected,
-            meeting.weighted_by_past(kind, constants),
-            constants.theta * leaning,
+            constants.sigma * projected, meeting.weighted_by_past(kind, constants), constants.theta * leaning
         )
         paper = self.preset == "paper"
         new = meeting.new_side(codes) if paper else meeting.evidence(codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -21,55 +21,33 @@ DEFAULT_MEMORY = 20_000
 DEFAULT_WARMUP = 1_000
 
 
+@dataclass(eq=False, repr=False)
 class FOHParameters(Learner):
     """Hyper-parameters of `FOH`, described there."""
 
-    multi_label_: bool | None
+    bits: int = 64
+    _: KW_ONLY
+    preset: Literal["accumulated", "paper"] = "accumulated"
+    similarity: Literal["auto", "equal", "graded", "shared"] = "auto"
+    multi_label: bool | None = None
+    lam: float | None = None
+    sigma: float | None = None
+    eta_s: float | None = None
+    eta_d: float | None = None
+    theta: float | None = None
+    mu: float | None = None
+    tau: float | None = None
+    label_weight: float = 1.0
+    memory: int | Literal["auto"] | None = "auto"
+    forget: float = 1.0
+    max_labels: int = 1000
+    center: bool = True
+    warmup: int | None = None
+    initial_projection: npt.ArrayLike | None = None
+    initial_label_projection: npt.ArrayLike | None = None
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        preset: Literal["accumulated", "paper"] = "accumulated",
-        similarity: Literal["auto", "equal", "graded", "shared"] = "auto",
-        multi_label: bool | None = None,
-        lam: float | None = None,
-        sigma: float | None = None,
-        eta_s: float | None = None,
-        eta_d: float | None = None,
-        theta: float | None = None,
-        mu: float | None = None,
-        tau: float | None = None,
-        label_weight: float = 1.0,
-        memory: int | Literal["auto"] | None = "auto",
-        forget: float = 1.0,
-        max_labels: int = 1000,
-        center: bool = True,
-        warmup: int | None = None,
-        initial_projection: npt.ArrayLike | None = None,
-        initial_label_projection: npt.ArrayLike | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.preset = preset
-        self.similarity = similarity
-        self.multi_label = multi_label
-        self.lam = lam
-        self.sigma = sigma
-        self.eta_s = eta_s
-        self.eta_d = eta_d
-        self.theta = theta
-        self.mu = mu
-        self.tau = tau
-        self.label_weight = label_weight
-        self.memory = memory
-        self.forget = forget
-        self.max_labels = max_labels
-        self.center = center
-        self.warmup = warmup
-        self.initial_projection = initial_projection
-        self.initial_label_projection = initial_label_projection
-        self.seed = seed
+    multi_label_: bool | None = field(init=False)
 
     @property
     def _dtype(self) -> npt.DTypeLike:  # type: ignore[override]

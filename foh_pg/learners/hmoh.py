@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,7 @@ from foh_pg.learners.rows import FloatArray, KeyArray
 
 
 @register
+@dataclass(eq=False, repr=False)
 class HMOH(Learner):
     """One averaged perceptron per bit, taught to give every label its own row of a Hadamard matrix.
 
@@ -25,8 +28,6 @@ class HMOH(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     order : int, optional
         Order of the matrix, a power of two. By default the smallest that is neither less than `bits` nor than
         the number of labels in the first batch. Where it is not `bits`, rows are projected at random to
@@ -36,10 +37,8 @@ class HMOH(Learner):
         all codes from 16 bits on rank alike: the first 16 rows repeat their first 16 columns.
     folding : array (order, bits), optional
         The random projection of rows to signs, drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -65,24 +64,14 @@ class HMOH(Learner):
 
     name = "hmoh"
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        order: int | None = None,
-        permute: bool = True,
-        folding: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.order = order
-        self.permute = permute
-        self.folding = folding
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    order: int | None = None
+    permute: bool = True
+    folding: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

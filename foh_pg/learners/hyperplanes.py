@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,19 +21,14 @@ def random_projection(rng: np.random.Generator, rows: int, columns: int) -> npt.
 
 
 @register
+@dataclass(eq=False, repr=False)
 class RandomHyperplanes(Learner):
     """Hyperplanes through the mean of the data, drawn once and never moved.
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
-    center : bool
-        Whether rows are centered by the mean of the first `warmup` rows.
-    warmup : int
-        How many rows the mean is taken of.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Examples
     --------
@@ -43,11 +40,11 @@ class RandomHyperplanes(Learner):
     name = "random"
     supervised = False
 
-    def __init__(self, bits: int = 64, *, center: bool = True, warmup: int = 1000, seed: int = 0) -> None:
-        self.bits = bits
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     @classmethod
     def through(cls, mean: npt.NDArray[np.float64], bits: int, seed: int = 0) -> RandomHyperplanes:

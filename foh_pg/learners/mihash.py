@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @register
+@dataclass(eq=False, repr=False)
 class MIHash(Learner):
     """Gradient steps that raise the mutual information of Hamming distance and being a neighbor.
 
@@ -32,8 +34,6 @@ class MIHash(Learner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     reservoir : int
         How many past rows are kept, with their vectors. Cost per row is proportional to it.
     bins : int
@@ -45,12 +45,8 @@ class MIHash(Learner):
     exact : bool
         Follow the exact gradient. By default the authors' program is followed, whose gradient has another
         scale and an offset.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -76,34 +72,18 @@ class MIHash(Learner):
     _parts: ClassVar = {**Learner._parts, "recall_": Recall}
     _kept = ("recall_",)
 
-    recall_: Recall
-
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        reservoir: int = 200,
-        bins: int = 16,
-        sharpness: float = 10.0,
-        learning_rate: float = 1.0,
-        decay: float = 0.0,
-        exact: bool = False,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.reservoir = reservoir
-        self.bins = bins
-        self.sharpness = sharpness
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.exact = exact
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    reservoir: int = 200
+    bins: int = 16
+    sharpness: float = 10.0
+    learning_rate: float = 1.0
+    decay: float = 0.0
+    exact: bool = False
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

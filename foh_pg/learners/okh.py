@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @register
+@dataclass(eq=False, repr=False)
 class OKH(PairLearner):
     """Passive-aggressive steps on pairs of rows, seen through a kernel with a few anchor rows.
 
@@ -30,8 +32,6 @@ class OKH(PairLearner):
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     anchors : int
         Number of anchors, drawn from the first batch.
     gamma : float
@@ -41,10 +41,8 @@ class OKH(PairLearner):
         Rows that share no label must differ in `alpha * bits` bits.
     aggressiveness : float
         Largest step size.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -72,26 +70,15 @@ class OKH(PairLearner):
     name = "okh"
     linear = False
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        anchors: int = 300,
-        gamma: float = 3.0,
-        alpha: float = 0.5,
-        aggressiveness: float = 0.1,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.anchors = anchors
-        self.gamma = gamma
-        self.alpha = alpha
-        self.aggressiveness = aggressiveness
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    anchors: int = 300
+    gamma: float = 3.0
+    alpha: float = 0.5
+    aggressiveness: float = 0.1
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

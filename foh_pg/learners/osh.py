@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,13 +22,12 @@ LARGEST_EXPONENT = 50.0
 
 
 @register
+@dataclass(eq=False, repr=False)
 class OSH(Learner):
     """Every label has a random codeword, and one linear classifier per bit is taught to give it.
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     loss : "hinge" or "boosted"
         "hinge": a bit learns where its margin is below one. "boosted": exponential loss, and each bit weighs
         a row by how badly the bits before it, already corrected, do there.
@@ -35,12 +35,8 @@ class OSH(Learner):
         Step size.
     codebook : array (n, bits), optional
         Codewords in zeros and ones (or signs) for labels in order of first appearance. Drawn by default.
-    initial_projection : array (d, bits), optional
-        Where W starts. Drawn by default.
-    center, warmup :
-        Rows are centered by the mean of the first `warmup` rows and scaled to length one.
-    seed : int
-        Seed of all randomness.
+    bits, initial_projection, center, warmup, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -66,26 +62,15 @@ class OSH(Learner):
 
     name = "osh"
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        loss: Literal["hinge", "boosted"] = "hinge",
-        learning_rate: float = 0.1,
-        codebook: npt.ArrayLike | None = None,
-        initial_projection: npt.ArrayLike | None = None,
-        center: bool = True,
-        warmup: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.codebook = codebook
-        self.initial_projection = initial_projection
-        self.center = center
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    loss: Literal["hinge", "boosted"] = "hinge"
+    learning_rate: float = 0.1
+    codebook: npt.ArrayLike | None = None
+    initial_projection: npt.ArrayLike | None = None
+    center: bool = True
+    warmup: int = 1000
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -16,22 +16,15 @@ class Recall:
     """A sample of past rows with vectors and labels.
 
     Every row draws a number once, and the rows with the smallest numbers stay.
-
-    Attributes
-    ----------
-    rows : array (n, d)
-        The prepared rows.
-    hot : array (n, labels)
-        Their labels, multi-hot.
-    keys : array (n,)
-        What the caller knows them by.
-    draws : array (n,)
-        The numbers drawn.
     """
 
+    # Shape (n, d). The prepared rows.
     rows: FloatArray
+    # Shape (n, labels). Their labels, multi-hot.
     hot: npt.NDArray[np.float32]
+    # Shape (n,). What the caller knows them by.
     keys: KeyArray
+    # Shape (n,). The numbers drawn.
     draws: npt.NDArray[np.float64]
 
     @classmethod

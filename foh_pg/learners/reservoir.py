@@ -21,26 +21,18 @@ class Reservoir:
     priorities stay. That is a uniform sample without replacement. A row of stage t with weight `forget **
     -t` has its logarithm lowered by `t * log(1 / forget)`: then the sample leans to the recent rows as the
     sums do.
-
-    Attributes
-    ----------
-    keys : array (n,)
-        What the caller knows the rows by.
-    sets : LabelSets
-        Their label ids.
-    codes : array (n, bytes) of uint8
-        Their packed codes, as the learner last set them.
-    priorities : array (n,)
-        Smaller ones stay longer.
-    limit : float
-        The smallest priority ever turned away. Rows above it get no place even when rows were deleted;
-        otherwise the sample would favor rows that came after a deletion.
     """
 
+    # Shape (n,). What the caller knows the rows by.
     keys: KeyArray
+    # Their label ids.
     sets: LabelSets
+    # Shape (n, bytes) of uint8. Their packed codes, as the learner last set them.
     codes: CodeArray
+    # Shape (n,). Smaller ones stay longer.
     priorities: npt.NDArray[np.float64]
+    # The smallest priority ever turned away. Rows above it get no place even when rows were deleted;
+    # otherwise the sample would favor rows that came after a deletion.
     limit: float = np.inf
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg  # type: ignore[import-untyped]
@@ -17,13 +19,12 @@ Floats = npt.NDArray[np.float64]
 
 
 @register
+@dataclass(eq=False, repr=False)
 class SketchHash(Learner):
     """Principal directions of a small sketch of the stream, rotated. Labels are not used.
 
     Parameters
     ----------
-    bits : int
-        Length of a code.
     sketch : int
         Rows of the sketch (Frequent Directions), an even number; no more than there are dimensions are used.
     batch : int
@@ -32,8 +33,8 @@ class SketchHash(Learner):
         Where the rotation starts. Drawn by default.
     warmup : int
         The first rows are sketched afresh with every batch until there are this many.
-    seed : int
-        Seed of all randomness.
+    bits, seed :
+        As for all learners, see `Learner`.
 
     Attributes
     ----------
@@ -62,22 +63,13 @@ class SketchHash(Learner):
     center = False
     normalize = False
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        sketch: int = 200,
-        batch: int = 50,
-        initial_projection: npt.ArrayLike | None = None,
-        warmup: int = 0,
-        seed: int = 0,
-    ) -> None:
-        self.bits = bits
-        self.sketch = sketch
-        self.batch = batch
-        self.initial_projection = initial_projection
-        self.warmup = warmup
-        self.seed = seed
+    bits: int = 64
+    _: KW_ONLY
+    sketch: int = 200
+    batch: int = 50
+    initial_projection: npt.ArrayLike | None = None
+    warmup: int = 0
+    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

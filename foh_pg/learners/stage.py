@@ -42,23 +42,15 @@ class Constants:
 
 @dataclass
 class Side:
-    """Rows of one side of S: their codes, how often each occurs, and the group of its label set.
+    """Rows of one side of S: their codes, how often each occurs, and the group of its label set."""
 
-    Attributes
-    ----------
-    codes : array (k, u)
-        Codes, entries -1 and +1.
-    counts : array (u,)
-        How many rows have this code and this label set.
-    groups : array (u,)
-        Which label set.
-    total_groups : int
-        Number of label sets on both sides together.
-    """
-
+    # Shape (k, u). Codes, entries -1 and +1.
     codes: FloatArray
+    # Shape (u,). How many rows have this code and this label set.
     counts: FloatArray
+    # Shape (u,). Which label set.
     groups: IdArray
+    # Number of label sets on both sides together.
     total_groups: int
 
     @property
@@ -105,23 +97,15 @@ def signs(scores: FloatArray) -> FloatArray:
 
 @dataclass
 class Meeting:
-    """New rows and existing ones, their label sets numbered together.
+    """New rows and existing ones, their label sets numbered together."""
 
-    Attributes
-    ----------
-    groups : Groups
-        Label sets of the existing rows, then of the new ones.
-    labels : int
-        Number of labels.
-    past : Side
-        The different existing rows.
-    past_of_row : array (m,)
-        Where in `past` each existing row is.
-    """
-
+    # Label sets of the existing rows, then of the new ones.
     groups: Groups
+    # Number of labels.
     labels: int
+    # The different existing rows.
     past: Side
+    # Shape (m,). Where in `past` each existing row is.
     past_of_row: IdArray
 
     @property

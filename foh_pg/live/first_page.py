@@ -10,6 +10,7 @@ import foh_pg
 from foh_pg.live.overview import IndexNow, LatestRun, Overview
 from foh_pg.quality.history import Quality
 from foh_pg.quality.report import svg
+from foh_pg.quality.report.page import run_row, runs_table
 from foh_pg.quality.report.svg import Series, number
 
 # Width and height of the drawing on a card.
@@ -143,12 +144,7 @@ def unknown(index: IndexNow) -> str:
 
 def table(runs: list[LatestRun]) -> str:
     heads = ("began (UTC)", "index", "kind", "version", "rows", "lists", "rows encoded", "seconds")
-    head = "".join(f'<th scope="col">{name}</th>' for name in (*heads, "error or notes"))
-    return (
-        f'<div class="wide"><table class="all"><thead><tr>{head}</tr></thead><tbody>'
-        + "".join(line(latest) for latest in runs)
-        + "</tbody></table></div>"
-    )
+    return runs_table(heads, [line(latest) for latest in runs], ' class="all"')
 
 
 def line(latest: LatestRun) -> str:
@@ -169,5 +165,4 @@ def line(latest: LatestRun) -> str:
         kind, said = "error", run.error or "did not end"
     else:
         kind, said = "note", "; ".join(run.metrics.get("notes", []))
-    plain = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    return f'<tr>{plain}<td class="{kind}">{escape(said)}</td></tr>'
+    return run_row(cells, kind, said)

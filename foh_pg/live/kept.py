@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import psycopg
 
-from foh_pg.errors import FohError
+from foh_pg.errors import FohError, one_line
 
 Value = TypeVar("Value")
 
@@ -35,17 +35,11 @@ class Kept(Generic[Value]):
     One of those who ask reads; the others get what there is meanwhile. However long a reading takes, readings
     take up `SHARE` of the time at the most. While they fail, the last value stays, with the error.
 
-    Parameters
-    ----------
-    read : callable
-        Reads from the database; FohError and psycopg.Error are told to whoever looks.
+    `read`: reads from the database; FohError and psycopg.Error are told to whoever looks.
     """
 
     def __init__(
-        self,
-        read: Callable[[], Value],
-        period: float = PERIOD,
-        clock: Callable[[], float] = time.monotonic,
+        self, read: Callable[[], Value], period: float = PERIOD, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._read = read
         self._period = period
@@ -71,7 +65,7 @@ class Kept(Generic[Value]):
         try:
             self._shown = Shown(self._read())
         except (FohError, psycopg.Error) as error:
-            self._shown = Shown(self._shown.value, " ".join(str(error).split()) or type(error).__name__)
+            self._shown = Shown(self._shown.value, one_line(error))
         finally:
             ended = self._clock()
             with self._lock:

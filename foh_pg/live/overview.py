@@ -44,16 +44,12 @@ class LatestRun:
 
 @dataclass(frozen=True)
 class IndexNow:
-    """Attributes
-    ----------
-    stat, health : dict
-        The rows of foh.index_stat, with `labelled`, and of foh.health.
-    quality : list of Quality
-        By version, as far as known.
-    """
+    """One index: what the database says of it."""
 
+    # stat, health: the rows of foh.index_stat, with `labelled`, and of foh.health.
     stat: dict[str, Any]
     health: dict[str, Any]
+    # By version, as far as known.
     quality: list[Quality]
 
 

@@ -14,7 +14,7 @@ import psycopg
 
 from foh_pg.live.first_page import first_page, title_of
 from foh_pg.live.frame import HEADERS, frame
-from foh_pg.live.kept import PERIOD, Kept, Shown
+from foh_pg.live.kept import Kept, Shown
 from foh_pg.live.overview import read_overview
 from foh_pg.quality.report import read_content
 from foh_pg.quality.report.page import body
@@ -36,43 +36,27 @@ SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class Page:
-    """A page that was read and drawn, for all who look at it until it is read again.
+    """A page that was read and drawn, for all who look at it until it is read again."""
 
-    Attributes
-    ----------
-    title, main : str
-        Text, and HTML.
-    indexes : frozenset of str
-        Those that the first page links.
-    """
-
+    # title, main: text, and HTML.
     title: str
     main: str
+    # Those that the first page links.
     indexes: frozenset[str] = frozenset()
 
 
 class LivePages:
-    """The first page and a page for each index, read from the database at most once in `period` seconds each.
+    """The first page and a page for each index, read from the database at most every `PERIOD` seconds.
 
-    Parameters
-    ----------
-    connect : callable
-        Gives a new connection in autocommit mode. One at a time is opened, for as long as a reading takes.
-    names : sequence of str
-        Indexes to show; none of them means all.
+    `connect`: gives a new connection in autocommit mode. One at a time is opened, for as long as a reading
+    takes. `names`: indexes to show; none of them means all.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], psycopg.Connection[Any]],
-        names: Sequence[str] = (),
-        period: float = PERIOD,
-    ) -> None:
+    def __init__(self, connect: Callable[[], psycopg.Connection[Any]], names: Sequence[str] = ()) -> None:
         self._connect = connect
         self._names = tuple(names)
-        self._period = period
         self._one_at_a_time = threading.Lock()
-        self._first: Kept[Page] = Kept(self._read_first, period)
+        self._first: Kept[Page] = Kept(self._read_first)
         self._others: dict[str, Kept[Page]] = {}
         self._lock = threading.Lock()
 
@@ -93,7 +77,7 @@ class LivePages:
         with self._lock:
             for gone in self._others.keys() - first.value.indexes:
                 del self._others[gone]
-            page = self._others.setdefault(name, Kept(lambda: self._read_other(name), self._period))
+            page = self._others.setdefault(name, Kept(lambda: self._read_other(name)))
         return show(page.get())
 
     # -- reading -------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from foh_pg.pool.levels import (
 )
 from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
 from foh_pg.pool.split import split_list
-from foh_pg.pool.staleness import Affected, find_affected, sample_members
+from foh_pg.pool.staleness import Affected, find_affected
 
 __all__ = [
     "NEAR_AREAS",
@@ -39,7 +39,6 @@ __all__ = [
     "make_levels",
     "nearest_center",
     "pool_distance",
-    "sample_members",
     "split_list",
     "target_areas",
     "target_centers",

@@ -20,18 +20,13 @@ ROWS_PER_AREA = 512
 
 
 class Levels(NamedTuple):
-    """Areas, centers, and which area each center lies in.
+    """Areas, centers, and which area each center lies in."""
 
-    Attributes
-    ----------
-    areas : array (g, d)
-    centers : array (u, d)
-        Ordered by area; every area has at least one.
-    area_of : array (u,)
-    """
-
+    # Shape (g, d).
     areas: Values
+    # Shape (u, d). Ordered by area; every area has at least one.
     centers: Values
+    # Shape (u,).
     area_of: Positions
 
 

@@ -8,50 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, check_codes, hamming_rows
-from foh_pg.errors import InputError
 from foh_pg.pool.homes import Positions
 
 
 class Affected(NamedTuple):
-    """Lists to encode again.
+    """Lists to encode again."""
 
-    Attributes
-    ----------
-    lists : array
-        Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
-    stale : array
-        Share of flipped bits in the sample of every list; 0 where a list has no sample.
-    """
-
+    # Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
     lists: Positions
+    # Share of flipped bits in the sample of every list; 0 where a list has no sample.
     stale: npt.NDArray[np.float64]
-
-
-def sample_members(
-    rng: np.random.Generator, lengths: npt.NDArray[np.int64], per_list: int
-) -> tuple[Positions, Positions]:
-    """Draw up to `per_list` members of every list, without repetition.
-
-    Returns
-    -------
-    lists, members : arrays
-        Which list, and which place in it.
-
-    Examples
-    --------
-    >>> lists, members = sample_members(np.random.default_rng(0), np.array([2, 0, 100]), 3)
-    >>> lists
-    array([0, 0, 2, 2, 2])
-    """
-    if per_list < 1:
-        raise InputError(f"a sample needs at least 1 member of a list, not {per_list}")
-    counts = np.minimum(lengths, per_list)
-    members = [
-        np.sort(rng.choice(length, count, replace=False))
-        for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
-    ]
-    lists = np.repeat(np.arange(len(lengths)), counts)
-    return lists.astype(np.int64), np.concatenate([np.zeros(0, dtype=np.int64), *members])
 
 
 def find_affected(

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from psycopg.types.json import Jsonb
 
+from foh_pg.arrays.metrics import precisions
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import Vector
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
@@ -16,8 +17,8 @@ from foh_pg.tables.model import Model
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
-from foh_pg.updater.present import load_present
 from foh_pg.updater.scan import Best, exact_distances, scan
+from foh_pg.updater.served_model import load_present
 from foh_pg.updater.weighing import shortlist_of
 
 QUERIES = 500
@@ -262,13 +263,12 @@ def judge(
     scores: dict[str, float] = {}
     for k, found in way.items():
         places = max(1, min(k, total - 1))
-        precisions, averages = [], []
+        shares, averages = [], []
         for wanted, keys in zip(own, found, strict=True):
             hits = np.array([bool(wanted & labels.get(key, none)) for key in keys.tolist()], dtype=bool)
-            precisions.append(hits.sum() / places)
-            ranks = np.flatnonzero(hits) + 1
-            averages.append(float((np.arange(1, len(ranks) + 1) / ranks).mean()) if len(ranks) else 0.0)
-        scores[f"p{k}"] = round(float(np.mean(precisions)), 5)
+            shares.append(hits.sum() / places)
+            averages.append(float(precisions(hits).mean()) if hits.any() else 0.0)
+        scores[f"p{k}"] = round(float(np.mean(shares)), 5)
         if k == RANKS[-1]:
             scores[f"map{k}"] = round(float(np.mean(averages)), 5)
     return scores

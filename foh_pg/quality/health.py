@@ -28,5 +28,5 @@ def read_health(
         rows = cursor.execute(HEALTH, asked).fetchall()
     missing = set(names) - {row["name"] for row in rows}
     if missing:
-        raise IndexNotFound(f"there is no index {min(missing)!r}: foh-pg status lists those there are")
+        raise IndexNotFound.named(min(missing))
     return rows

@@ -27,7 +27,7 @@ from alembic.util import CommandError
 
 from foh_pg.errors import InputError
 from foh_pg.schema import files, script
-from foh_pg.schema.present import (
+from foh_pg.schema.installed import (
     BASE,
     code_is_outdated,
     functions_are_outdated,

@@ -25,42 +25,29 @@ __all__ = ["Model", "Vectors", "label_lists", "typical_distance"]
 
 @dataclass(frozen=True)
 class Model:
-    """Bit j is 1 where ``weights[j] . x - bias[j] + label_weight |x - mean| (what the labels add)[j] >= 0``.
+    """Bit j is 1 where ``weights[j] . x - bias[j] + label_weight |x - mean| (what labels add)[j] >= 0``."""
 
-    Attributes
-    ----------
-    weights : array (bits, d)
-    bias : array (bits,)
-    mean : array (d,)
-    scale : float
-        A typical distance of a row from the mean; 1 for cosine.
-    trained : bool
-        Whether the hash functions were learned from labels.
-    label_weight : float
-    labels : tuple of str
-        The dictionary; a label's position is its number.
-    label_projection : array (labels, bits)
-        What a label adds; a row of zeros where it takes no part.
-    geometry : Geometry, optional
-        How geometry bits are made; None where the learned code stands in their place.
-    ranking : Ranking
-    signed : bool
-        The index has labels: marks begin with a signature of them.
-    length : float
-        A typical length of a row where centers are kept at length one (cosine), else 1.
-    """
-
+    # Shape (bits, d).
     weights: Vectors
+    # Shape (bits,).
     bias: npt.NDArray[np.float64]
+    # Shape (d,).
     mean: Vectors
+    # A typical distance of a row from the mean; 1 for cosine.
     scale: float = 1.0
+    # Whether the hash functions were learned from labels.
     trained: bool = False
     label_weight: float = 1.0
+    # The dictionary; a label's position is its number.
     labels: tuple[str, ...] = ()
+    # Shape (labels, bits). What a label adds; a row of zeros where it takes no part.
     label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    # How geometry bits are made; None where the learned code stands in their place.
     geometry: Geometry | None = None
     ranking: Ranking = field(default_factory=Ranking)
+    # The index has labels: marks begin with a signature of them.
     signed: bool = False
+    # A typical length of a row where centers are kept at length one (cosine), else 1.
     length: float = 1.0
 
     @property

@@ -9,22 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Ranking:
-    """Weights of a model, stored with it and rolled back with it.
+    """Weights of a model, stored with it and rolled back with it."""
 
-    Attributes
-    ----------
-    code, votes : float
-        Weights of the learned code, and of the votes of the nearest rows.
-    probes, shortlist : int, optional
-        Chosen on held-out rows; None leaves the options of the index.
-    rows : int
-        How many rows there were when the choice was made; 0 where none was made yet.
-    """
-
+    # code, votes: weights of the learned code, and of the votes of the nearest rows.
     code: float = 1.6
     votes: float = 0.4
+    # probes, shortlist: chosen on held-out rows; None leaves the options of the index.
     probes: int | None = None
     shortlist: int | None = None
+    # How many rows there were when the choice was made; 0 where none was made yet.
     rows: int = 0
 
     @property

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import psycopg
 from psycopg.types.json import Jsonb
 
+from foh_pg.errors import one_line
 from foh_pg.tables.session import Session
 
 # Called with the name of a phase, how much of it is done, and of how much (0 where that is not known).
@@ -135,22 +136,8 @@ class Run:
 
     def as_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        names = (
-            "index",
-            "kind",
-            "from_version",
-            "to_version",
-            "rows",
-            "lists",
-            "rows_encoded",
-            "stale",
-            "phases",
-            "metrics",
-            "notes",
-            "error",
-            "more",
-        )
-        return {name: getattr(self, name) for name in names}
+        inside = ("id", "progress", "_phase")
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name not in inside}
 
 
 @contextmanager
@@ -163,7 +150,7 @@ def recorded(session: Session, run: Run) -> Iterator[Run]:
             # This is no error: what was not done is still in the stream.
             run.note(str(error) or "asked to end early")
         else:
-            run.error = " ".join(str(error).split()) or type(error).__name__
+            run.error = one_line(error)
         if not session.connection.closed and not session.connection.broken:
             try:
                 session.connection.rollback()

@@ -19,7 +19,7 @@ from psycopg.rows import tuple_row
 from foh_pg.errors import BusyError, InputError, SessionError
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
-from foh_pg.schema.present import refuse_foreign
+from foh_pg.schema.installed import refuse_foreign
 
 # Asks a pool that sends reads to replicas, in pgpool's words, to send all statements of an updater to the
 # primary.
@@ -58,10 +58,7 @@ Target = str | psycopg.Connection[Any] | None
 class Session:
     """One connection in autocommit mode, and at most one index locked by it.
 
-    Parameters
-    ----------
-    connection
-        An idle connection; it is in autocommit mode from here on.
+    `connection`: an idle connection; it is in autocommit mode from here on.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:

@@ -33,12 +33,8 @@ def find_affected(
 ) -> Affected:
     """Compare the remembered codes of some members with what the model gives them now.
 
-    Parameters
-    ----------
-    changed : array
-        Keys in the stream: what the lists hold of them is void anyway.
-    budget : int, optional
-        At most this many rows may be encoded again.
+    `changed`: keys in the stream: what the lists hold of them is void anyway. `budget`: at most this many
+    rows may be encoded again.
     """
     if len(centers) == 0:
         return Affected(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))

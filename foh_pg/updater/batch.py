@@ -35,43 +35,28 @@ ORDER BY e.seq
 
 @dataclass(frozen=True)
 class Batch:
-    """What was read in one snapshot.
-
-    Attributes
-    ----------
-    index : IndexRow
-    seqs : array
-        The entries read: what an installation of this batch consumes.
-    keys : array
-        Their keys, each once.
-    rows : Rows
-        Those of the keys that are there, with a usable embedding.
-    items : Items
-        The lists that the keys are in.
-    truncated : bool
-        The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
-    resync : bool
-        The whole source must be read again.
-    pending : Rows
-        Earlier rows that wait to be learned from; read only where `due`.
-    examined : Rows
-        Recent rows that never train; read only where `due`.
-    due : bool
-        There are enough new labelled rows for a stage.
-    more : bool
-        The stream has further entries.
-    """
+    """What was read in one snapshot."""
 
     index: IndexRow
+    # The entries read: what an installation of this batch consumes.
     seqs: npt.NDArray[np.int64]
+    # Their keys, each once.
     keys: KeyArray
+    # Those of the keys that are there, with a usable embedding.
     rows: Rows
+    # The lists that the keys are in.
     items: Items
+    # The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
     truncated: bool
+    # The whole source must be read again.
     resync: bool
+    # Earlier rows that wait to be learned from; read only where `due`.
     pending: Rows
+    # Recent rows that never train; read only where `due`.
     examined: Rows
+    # There are enough new labelled rows for a stage.
     due: bool
+    # The stream has further entries.
     more: bool
 
     @property
@@ -85,12 +70,8 @@ def read_batch(
 ) -> Batch:
     """Read up to `size` entries, the oldest first, and their rows.
 
-    Parameters
-    ----------
-    learns : bool
-        Whether there is anything to learn at all.
-    after : int, optional
-        Read only entries after this one, for learning alone: markers are not looked for.
+    `learns`: whether there is anything to learn at all. `after`: read only entries after this one, for
+    learning alone: markers are not looked for.
     """
     with session.snapshot():
         index = read_index(session)
@@ -156,19 +137,7 @@ def _empty(
     none, keys = no_rows(index), index.keys.empty()
     items = read_items(session, index, keys)
     more = truncated or resync
-    return Batch(
-        index=index,
-        seqs=seqs,
-        keys=keys,
-        rows=none,
-        items=items,
-        truncated=truncated,
-        resync=resync,
-        pending=none,
-        examined=none,
-        due=False,
-        more=more,
-    )
+    return Batch(index, seqs, keys, none, items, truncated, resync, none, none, due=False, more=more)
 
 
 def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: bool, forgot: bool) -> Handover:

@@ -13,8 +13,9 @@ from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, positions
-from foh_pg.tables.lists import Entries, Members, Remarked, read_members
+from foh_pg.tables.lists import read_members
 from foh_pg.tables.model import Model
+from foh_pg.tables.parts import Entries, Members, Remarked
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import read_by_key
@@ -27,22 +28,15 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Encoded:
-    """Lists that were encoded again where they stand.
+    """Lists that were encoded again where they stand."""
 
-    Attributes
-    ----------
-    remarked : list of Remarked
-        Their new marks.
-    centers, keys, codes : arrays
-        Their members: the id of the center, the key, the learned code.
-    incomplete : array
-        Ids of lists with members that the source does not have; these were not encoded.
-    """
-
+    # Their new marks.
     remarked: list[Remarked]
+    # centers, keys, codes: their members: the id of the center, the key, the learned code.
     centers: IntArray
     keys: KeyArray
     codes: CodeArray
+    # Ids of lists with members that the source does not have; these were not encoded.
     incomplete: IntArray
 
     @property
@@ -107,10 +101,7 @@ def with_new_marks(
 ) -> tuple[Entries, KeyArray]:
     """Replace the marks of entries in some lists; return also the keys there that the source does not have.
 
-    Parameters
-    ----------
-    changed : array
-        Keys that leave their lists anyway.
+    `changed`: keys that leave their lists anyway.
     """
     where = np.flatnonzero(np.isin(entries.centers, lists))
     where = where[positions(entries.keys[where], changed) < 0]

@@ -12,8 +12,9 @@ from foh_pg.errors import FenceError
 from foh_pg.tables.centers import fill_samples, read_centers
 from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.items import items_from_lists
-from foh_pg.tables.lists import Entries, join_entries, new_parts, no_entries, write_parts
+from foh_pg.tables.lists import write_parts
 from foh_pg.tables.model_state import PRESENT, delete_arrays
+from foh_pg.tables.parts import Entries, join_entries, new_parts, no_entries
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_page

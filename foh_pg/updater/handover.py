@@ -19,29 +19,19 @@ PENDING = 50_000
 
 @dataclass(frozen=True)
 class Handover:
-    """What a run saves for the next one.
+    """What a run saves for the next one."""
 
-    Attributes
-    ----------
-    rows_seen : int
-        Rows taken in so far: they decide when the first model is due.
-    waiting : int
-        Rows that were placed but not yet learned from.
-    pending : array
-        Their keys; only the last ones where there are very many.
-    held_out : array
-        Keys of recent rows that never train.
-    forgotten : array
-        Keys deleted or changed since, that the learner still has to forget.
-    shape : str
-        The options under which the lists were made, see `shape_of`; empty where there are none yet.
-    """
-
+    # Rows taken in so far: they decide when the first model is due.
     rows_seen: int
+    # Rows that were placed but not yet learned from.
     waiting: int
+    # Their keys; only the last ones where there are very many.
     pending: KeyArray
+    # Keys of recent rows that never train.
     held_out: KeyArray
+    # Keys deleted or changed since, that the learner still has to forget.
     forgotten: KeyArray
+    # The options under which the lists were made, see `shape_of`; empty where there are none yet.
     shape: str = ""
 
     def to_arrays(self, index: IndexRow) -> Arrays:

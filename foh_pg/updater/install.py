@@ -82,44 +82,29 @@ class Placed:
 
 @dataclass
 class Installation:
-    """What a new version consists of.
+    """What a new version consists of."""
 
-    Attributes
-    ----------
-    index : IndexRow
-        As it was read: its version is the one that this installation replaces.
-    before, after : Centers
-        All centers; only what differs is written.
-    model : Model
-        The hash functions from now on.
-    learned : int
-        The version that made them: the new one where they are new.
-    learner : arrays or None
-        The learner's state; None leaves the stored one.
-    handover : arrays
-        What the next run must remember.
-    next_center : int
-        The first id that no center has had.
-    consumed : array
-        Exactly the entries of the stream that this version contains.
-    write : callable
-        Writes lists and items, inside the transaction.
-    placed : Placed
-    metrics : dict
-        Kept with the model.
-    """
-
+    # As it was read: its version is the one that this installation replaces.
     index: IndexRow
+    # before, after: all centers; only what differs is written.
     before: Centers
     after: Centers
+    # The hash functions from now on.
     model: Model
+    # The version that made them: the new one where they are new.
     learned: int
+    # The learner's state; None leaves the stored one.
     learner: Arrays | None
+    # What the next run must remember.
     handover: Arrays
+    # The first id that no center has had.
     next_center: int
+    # Exactly the entries of the stream that this version contains.
     consumed: npt.NDArray[np.int64]
+    # Writes lists and items, inside the transaction.
     write: Callable[[Session], None]
     placed: Placed
+    # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
 
     @property

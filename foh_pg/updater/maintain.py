@@ -38,20 +38,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Splits:
-    """Lists that were split.
+    """Lists that were split."""
 
-    Attributes
-    ----------
-    centers : Centers
-        From now on, with the new ones at their end; lists are not yet changed.
-    lists : array
-        Ids of the lists that were split.
-    keys, old, new : arrays
-        Members that move, the list they leave and the list they join.
-    """
-
+    # From now on, with the new ones at their end; lists are not yet changed.
     centers: Centers
+    # Ids of the lists that were split.
     lists: IntArray
+    # keys, old, new: members that move, the list they leave and the list they join.
     keys: KeyArray
     old: IntArray
     new: IntArray
@@ -60,10 +53,7 @@ class Splits:
 def split(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Splits:
     """Cut long lists into pieces. The old center stays with the largest piece, new ones get the others.
 
-    Parameters
-    ----------
-    changed : array
-        Keys in the stream, which leave their lists anyway.
+    `changed`: keys in the stream, which leave their lists anyway.
     """
     rng = np.random.default_rng([int(index.options["seed"]), version])
     limit = list_limit(index, centers)

@@ -10,24 +10,11 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.items import (
-    Items,
-    items_of,
-    moved_items,
-    read_items,
-    write_items,
-)
+from foh_pg.tables.items import Items, items_of, moved_items, read_items, write_items
 from foh_pg.tables.keys import KeyArray, member, positions
-from foh_pg.tables.lists import (
-    Entries,
-    ListChange,
-    change_lists,
-    join_entries,
-    read_lists,
-    read_tails,
-    write_lists,
-)
+from foh_pg.tables.lists import read_lists, read_tails, write_lists
 from foh_pg.tables.model import Model
+from foh_pg.tables.parts import Entries, ListChange, change_lists, join_entries
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.updater.affected import Affected, find_affected
@@ -41,26 +28,17 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Merging:
-    """A batch that is to be merged, and all that is needed for it.
-
-    Attributes
-    ----------
-    session, run, batch
-    centers : Centers
-        As they are before the batch.
-    model : Model
-    learned : bool
-        Whether the hash functions of the model are new.
-    budget : int, optional
-        At most this many rows may be encoded again.
-    """
+    """A batch that is to be merged, and all that is needed for it."""
 
     session: Session
     run: Run
     batch: Batch
+    # As they are before the batch.
     centers: Centers
     model: Model
+    # Whether the hash functions of the model are new.
     learned: bool
+    # At most this many rows may be encoded again.
     budget: int | None
 
     @property
@@ -79,23 +57,16 @@ class Merging:
 
 @dataclass(frozen=True)
 class Merged:
-    """What a batch makes of the index.
+    """What a batch makes of the index."""
 
-    Attributes
-    ----------
-    centers : Centers
-        From now on.
-    lists : ListChange
-    gone, put : array and Items
-        Items to delete and to write.
-    opened, encoded, moved : int
-        Lists that were encoded again, rows in them, and rows that a split moved to another list.
-    """
-
+    # From now on.
     centers: Centers
     lists: ListChange
+    # gone, put: items to delete and to write.
     gone: KeyArray
     put: Items
+    # opened, encoded, moved: lists that were encoded again, rows in them, and rows that a split moved to
+    # another list.
     opened: int
     encoded: int
     moved: int
@@ -107,21 +78,14 @@ class Merged:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Lists that are rewritten.
+    """Lists that are rewritten."""
 
-    Attributes
-    ----------
-    entries : Entries
-        All parts of the lists that rows leave or that are encoded again, the last part of those that rows
-        only join.
-    renewed : array
-        Ids of the lists among them whose marks are new.
-    missing : array
-        Keys in them that the source does not have.
-    """
-
+    # All parts of the lists that rows leave or that are encoded again, the last part of those that rows only
+    # join.
     entries: Entries
+    # Ids of the lists among them whose marks are new.
     renewed: IntArray
+    # Keys in them that the source does not have.
     missing: KeyArray
 
 

@@ -10,8 +10,8 @@ from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.lists import Entries, no_entries
 from foh_pg.tables.model import Model
+from foh_pg.tables.parts import Entries, no_entries
 from foh_pg.tables.source import Rows
 
 IntArray = npt.NDArray[np.int64]

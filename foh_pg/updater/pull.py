@@ -21,10 +21,7 @@ def pull(session: Session, run: Run, *, keys_only: bool = False) -> None:
     reads one and then the other finds a key in at least one of them, and asks again where a piece was moved
     meanwhile. Killed in between, a piece is moved again, and the later entries win over the earlier ones.
 
-    Parameters
-    ----------
-    keys_only : bool
-        Leave the bits out, because all rows are read afterwards anyway.
+    `keys_only`: leave the bits out, because all rows are read afterwards anyway.
     """
     if session.names["distributed"] != "True":
         return

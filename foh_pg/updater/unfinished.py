@@ -23,36 +23,24 @@ ORPHANS = "DELETE FROM {list} l WHERE NOT EXISTS (SELECT FROM {center} c WHERE c
 
 @dataclass(frozen=True)
 class Plan:
-    """What a filling will make, decided before the first row is placed.
+    """What a filling will make, decided before the first row is placed."""
 
-    Attributes
-    ----------
-    kind : str
-        What it is for; a run of another kind does not go on with it.
-    version : int
-        The version of the index that it replaces.
-    options : str
-        The options of the index, as JSON: with other ones the plan is void.
-    model, learner : Model, arrays
-        As in Installation; geometry is new with every filling, so the model is too.
-    centers : Centers
-        With ids of their own, from `first` on.
-    consumed : array
-        Entries of the stream that were there before the first row was read.
-    rows : int
-        About how many rows there are, for the progress bar.
-    handover, metrics
-        As in Installation.
-    """
-
+    # What it is for; a run of another kind does not go on with it.
     kind: str
+    # The version of the index that it replaces.
     version: int
+    # The options of the index, as JSON: with other ones the plan is void.
     options: str
+    # model, learner: as in Installation; geometry is new with every filling, so the model is too.
     model: Model
     learner: Arrays | None
+    # With ids of their own, from `first` on.
     centers: Centers
+    # Entries of the stream that were there before the first row was read.
     consumed: npt.NDArray[np.int64]
+    # About how many rows there are, for the progress bar.
     rows: int
+    # handover, metrics: as in Installation.
     handover: Arrays
     metrics: dict[str, Any] = field(default_factory=dict)
 

@@ -10,10 +10,7 @@ class Backoff:
 
     The draw keeps watchers that lost their server at one moment from all coming back at one moment.
 
-    Parameters
-    ----------
-    first, cap : float
-        Seconds before the first new attempt, and at the most.
+    `first`, `cap`: seconds before the first new attempt, and at the most.
 
     Examples
     --------

@@ -57,12 +57,8 @@ def serving(
 ) -> Iterator[int]:
     """Serve as long as the block lasts; gives the port, which the system chooses where it is 0.
 
-    Parameters
-    ----------
-    pages : callable, optional
-        Answers all other paths.
-    names : collection of str
-        Names of this service besides addresses and names without a dot; see `answers_to`.
+    `pages`: answers all other paths. `names`: names of this service besides addresses and names without a
+    dot; see `answers_to`.
     """
 
     def respond(path: str, given: str | None) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError
+from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, one_line
 from foh_pg.tables.run import Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
@@ -30,30 +30,20 @@ SILENCE = 60.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How to watch.
+    """How to watch."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Indexes to watch; none of them means all, also those created later.
-    interval : float
-        Seconds between two looks at the streams.
-    batch_size : int
-        Entries of the stream per transaction.
-    max_seconds : float
-        Begin no further batch of an index after that, so that the others have their turn.
-    first_wait, longest_wait : float
-        Seconds to wait after the first of several errors, and at the most.
-    grace : float
-        Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
-    """
-
+    # Indexes to watch; none of them means all, also those created later.
     names: tuple[str, ...] = ()
+    # Seconds between two looks at the streams.
     interval: float = 5.0
+    # Entries of the stream per transaction.
     batch_size: int = BATCH_SIZE
+    # Begin no further batch of an index after that, so that the others have their turn.
     max_seconds: float = 60.0
+    # first_wait, longest_wait: seconds to wait after the first of several errors, and at the most.
     first_wait: float = 1.0
     longest_wait: float = 300.0
+    # Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
     grace: float = 15.0
 
     def backoff(self) -> Backoff:
@@ -73,10 +63,7 @@ class Trouble:
 class Watcher:
     """Keeps indexes up to date until it is asked to stop.
 
-    Parameters
-    ----------
-    connect : callable
-        Gives a new connection in autocommit mode; called again when the old one is lost.
+    `connect`: gives a new connection in autocommit mode; called again when the old one is lost.
     """
 
     connect: Callable[[], Connection]
@@ -163,7 +150,7 @@ class Watcher:
         self.counters.set("foh_last_poll_timestamp_seconds", time.time())
         missing = set(self.settings.names) - {stream.name for stream in found}
         if missing:
-            raise IndexNotFound(f"there is no index {min(missing)!r}: foh-pg status lists those there are")
+            raise IndexNotFound.named(min(missing))
         self._meet({stream.name for stream in found})
         for stream in found:
             stream.show(self.counters)
@@ -213,7 +200,7 @@ class Watcher:
             if connection.closed:
                 raise
             wait = trouble.backoff.fail()
-            trouble.message, trouble.until = line(error), time.monotonic() + wait
+            trouble.message, trouble.until = one_line(error), time.monotonic() + wait
             # An error that nobody foresaw is ours: the other indexes go on, and the log has the traceback.
             ours = None if isinstance(error, (FohError, psycopg.Error)) else error
             log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
@@ -272,7 +259,7 @@ class Watcher:
 
     def _lost(self, error: Exception, backoff: Backoff) -> float:
         """Count an error that concerns all indexes, give the connection up, and say how long to wait."""
-        self._last_error = line(error)
+        self._last_error = one_line(error)
         self.counters.add("foh_connection_errors_total")
         self._disconnect()
         wait = backoff.fail()
@@ -284,7 +271,3 @@ class Watcher:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-
-
-def line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

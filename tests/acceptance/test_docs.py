@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from foh_pg.cli.commands import CARDS, load
+from foh_pg.cli.commands import SUMMARIES, load
 from tests.postgres import Database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,7 +94,7 @@ def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection)
 def test_commands_and_links_exist(page: Path) -> None:
     text = page.read_text()
     for name, rest in re.findall(r"foh-pg (?!foh-pg)([a-z][a-z-]*)((?: +[^\s`#;,)]+)*)", text):
-        assert name in CARDS, f"foh-pg {name}"
+        assert name in SUMMARIES, f"foh-pg {name}"
         command = load(name)
         for sub in rest.split()[:1]:
             command = getattr(command, "commands", {}).get(sub, command)

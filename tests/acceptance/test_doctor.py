@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.schema import present
+from foh_pg.schema import installed
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
 from tests.postgres import Database, install_pgvector
@@ -102,7 +102,7 @@ class TestDatabase:
     def test_the_schema_is_older(self, doctor: Callable[..., Findings], database: Database) -> None:
         CommandLine(database, "installer")("migrate", "--to=0001", "--yes")
         finding = only(doctor(role="installer"), "schema")
-        assert f"revision 0001, this foh_pg ({__version__}) needs {present.head()}" in finding["found"]
+        assert f"revision 0001, this foh_pg ({__version__}) needs {installed.head()}" in finding["found"]
         assert finding["cure"] == "foh-pg migrate"
 
     def test_the_schema_is_newer(

@@ -13,7 +13,7 @@ import pytest
 
 import foh_pg
 from foh_pg.cli import app
-from foh_pg.cli.commands import CARDS, load
+from foh_pg.cli.commands import SUMMARIES, load
 from tests.integration.search.shop import Shop, text, vectors
 from tests.postgres import Database
 
@@ -91,17 +91,17 @@ def test_names_that_are_imported_later_are_there() -> None:
         foh_pg.Indexes  # noqa: B018
 
 
-@pytest.mark.parametrize("name", CARDS)
+@pytest.mark.parametrize("name", SUMMARIES)
 def test_the_list_of_commands_says_what_each_says(name: str) -> None:
     command = load(name)
     assert command.name == name
-    assert " ".join(command.help.split("\n\n")[0].split()) == CARDS[name].summary
+    assert " ".join(command.help.split("\n\n")[0].split()) == SUMMARIES[name]
     function = getattr(command, "callback", None)
     assert getattr(command, "commands", None) or getdoc(function)
 
 
 def test_all_commands_are_listed() -> None:
-    assert app.list_commands(click.Context(app)) == list(CARDS)
+    assert app.list_commands(click.Context(app)) == list(SUMMARIES)
 
 
 # What the page tells to write into ~/.bashrc, and then a TAB.

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from psycopg import sql
 
 from foh_pg.cli import app
-from foh_pg.schema import present
+from foh_pg.schema import installed
 from tests.postgres import PASSWORD, Database, Server, install_pgvector
 
 # Everything that a database holds, and what its roles are members of: what an installation may add to.
@@ -158,7 +158,7 @@ def test_an_administrator_with_createrole(cloud: Database) -> None:
     admin.execute("DROP ROLE app")
     admin.run("grant", "--owner=shop", "--revoke")
     admin.run("migrate", "--to=base", "--yes")
-    assert present.revision(admin.connection) == present.BASE
+    assert installed.revision(admin.connection) == installed.BASE
     left = set(everything(cloud)) - set(before)
     # ACLs of the table were written out once a right on it was given and taken back.
     assert {name for name in left if not name.startswith("right on table product")} == set()

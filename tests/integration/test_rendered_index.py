@@ -25,6 +25,14 @@ WHERE p.pronamespace = 'foh'::regnamespace AND starts_with(p.proname, 'products_
 TRIGGERS = "SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE t.tgrelid = 'product'::regclass ORDER BY t.tgname"
 
 
+def test_no_function_has_the_name_of_an_option(database: Database) -> None:
+    """Both are placeholders of the templates, and the option would win."""
+    query = (
+        "SELECT array_agg(o) FROM jsonb_object_keys(foh._default_options()) o WHERE o = ANY (foh._suffixes())"
+    )
+    assert database.connect(None).execute(query).fetchone() == (None,)
+
+
 def rendered(database: Database) -> str:
     owner = database.connect("app_owner")
     owner.execute("SET search_path = public, extensions")

@@ -88,7 +88,7 @@ class TestReaders:
         assert {name for (name,) in allowed} == {
             "_identity", "_refuse_changed", "_refuse_search", "search",
             "items_search", "items_search_code", "items_candidates", "items_encode", "items_explain",
-            "items_near", "items_exact", "items_hamming", "items_check_code", "items_hash_functions", "items_thresholds",
+            "items_near", "items_exact", "items_exact_score", "items_bit_score", "items_dial_factor", "items_hamming", "items_check_code", "items_hash_functions", "items_thresholds",
             "items_describe",
         }  # fmt: skip
         tables = reader.execute(

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from foh_pg.bench.search.contenders import Contender, Form, index_size
+from foh_pg.bench.search.contenders import Contender, Form, index_size, nothing_to_build
 from foh_pg.bench.search.table import Rows
 
 # What a query is encoded to ends with its learned code; geometry bits may stand before it.
@@ -70,9 +70,6 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
     is stored, so there is nothing to build, and an arriving row costs what it costs without an index.
     """
 
-    def build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Rows) -> None:
-        """Nothing to build."""
-
     def form(k: int) -> Form:
         statement = REENCODED.format(
             projection=sql.Identifier("foh", f"{source}_projection"),
@@ -84,7 +81,8 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
         return Form("all rows", k, statement, most=most)
 
     nothing = sql.Composed([sql.SQL("SELECT 0::bigint")])
-    return Contender("all encoded again for a query", "items", build, nothing, [form(10), form(100)])
+    forms = [form(10), form(100)]
+    return Contender("all encoded again for a query", "items", nothing_to_build, nothing, forms)
 
 
 def code_of(source: str, bits: int, x: str = "%b") -> sql.Composed:

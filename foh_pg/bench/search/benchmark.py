@@ -23,30 +23,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure.
-
-    Attributes
-    ----------
-    queries, rows : int
-        How many queries, and how many rows of the data set at the most.
-    bits, seed : int
-        Of our index; of the draw of queries.
-    version : int
-        Of PostgreSQL.
-    shared_buffers : str
-        Of the server: a small value shows what a cold cache costs.
-    extras : bool
-        Also several clients, writes, the paper's stages, rows in the stream, filters, policies and 4096
-        dimensions.
-    quick : bool
-        Fewer contenders and points.
-    clients : tuple of int
-        How many clients ask at once.
-    seconds : float
-        How long they ask, for each form and number of clients.
-    contenders : tuple of str
-        Who takes part (`line_up.NAMES`); everyone where it is empty.
-    """
+    """What to measure: the options of `foh-pg bench search`. Without names of contenders all take part."""
 
     queries: int = 500
     rows: int | None = None
@@ -88,10 +65,7 @@ def _versions(connection: psycopg.Connection[Any]) -> Record:
     assert found is not None
     return {
         "experiment": "server",
-        "versions": {
-            "postgresql": connection.info.parameter_status("server_version"),
-            "pgvector": found[0],
-        },
+        "versions": {"postgresql": connection.info.parameter_status("server_version"), "pgvector": found[0]},
     }
 
 

@@ -22,56 +22,42 @@ ARRIVE = sql.SQL(
 
 @dataclass(frozen=True)
 class Form:
-    """One statement to measure: its parameter is the query vector, its first column the key.
-
-    Attributes
-    ----------
-    most : int, optional
-        Ask no more queries than that: for what takes seconds.
-    curve : str
-        Forms of a contender with the same name here differ in one setting, and are joined in a figure.
-    parameters : callable
-        What the client makes of the query vector, for contenders that compute outside of the server.
-    """
+    """One statement to measure: its parameter is the query vector, its first column the key."""
 
     name: str
     k: int
     statement: sql.Composed
     settings: Mapping[str, str | int] = field(default_factory=dict)
+    # Ask no more queries than that: for what takes seconds.
     most: int | None = None
+    # Forms of a contender with the same name here differ in one setting, and are joined in a figure.
     curve: str = ""
+    # What the client makes of the query vector, for contenders that compute outside of the server.
     parameters: Callable[[Any], tuple[Any, ...]] = field(default=lambda query: (query,), repr=False)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to search: how it is built, what it takes on disk, and its forms.
+    """A way to search: how it is built, what it takes on disk, and its forms."""
 
-    Attributes
-    ----------
-    name : str
-        What tables call it.
-    table : str
-        Whose rows it searches: items, or a copy of it that is made before the build.
-    build : callable
-        Makes it; timed.
-    size : str
-        A query for its bytes, tables of ours or indexes of pgvector.
-    forms : sequence of Form
-        What to measure.
-    arrive : str, optional
-        Puts rows of table fresh into its table; None where another contender shows what that costs.
-    reached : str, optional
-        A query for the number of rows on its lists, where that may be fewer than there are.
-    """
-
+    # What tables call it.
     name: str
+    # Whose rows it searches: items, or a copy of it that is made before the build.
     table: str
+    # Makes it; timed.
     build: Build
+    # A query for its bytes, tables of ours or indexes of pgvector.
     size: sql.Composed
+    # What to measure.
     forms: Sequence[Form]
+    # Puts rows of table fresh into its table; None where another contender shows what that costs.
     arrive: sql.Composed | None = None
+    # A query for the number of rows on its lists, where that may be fewer than there are.
     reached: sql.Composed | None = None
+
+
+def nothing_to_build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Rows) -> None:
+    """The build of a contender that has only the table."""
 
 
 def index_size(index: str) -> sql.Composed:

@@ -28,7 +28,7 @@ ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": 
 
 
 def with_stream(
-    connection: psycopg.Connection[Any], rows: table.Rows, sizes: tuple[int, ...] = (0, 2000, 20_000)
+    connection: psycopg.Connection[Any], rows: table.Rows, sizes: tuple[int, ...]
 ) -> Iterator[Record]:
     """Search while rows wait for the updater; the rows are copies under new keys."""
     nearest = rows.nearest(10)
@@ -102,10 +102,9 @@ def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator
     connection.execute("RESET ROLE")
 
 
-def wide(
-    dsn: str, connection: psycopg.Connection[Any], count: int = 4000, queries: int = 100
-) -> Iterator[Record]:
+def wide(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[Record]:
     """4096 dimensions and 128 bits, on synthetic rows: by vector, and by a code that the client made."""
+    count, queries = 4000, 100
     rng = np.random.default_rng(0)
     classes = rng.standard_normal((20, 4096), dtype=np.float32)
     labels = rng.integers(0, 20, count + queries)

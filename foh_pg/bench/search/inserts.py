@@ -32,17 +32,17 @@ def cost_of_arrivals(
     bulks: int,
 ) -> Iterator[Record]:
     """Let rows arrive: `singles` INSERTs of one row, then `bulks` of a thousand, everyone in turn."""
-    writers = [contender for contender in contenders if contender.arrive is not None]
+    writers = {contender.name: contender.arrive for contender in contenders if contender.arrive is not None}
     _prepare(connection, rows, WARM_UP + singles + bulks * MANY)
     low = FIRST - 1
     for size, warm_up, repeat in ((1, WARM_UP, singles), (MANY, 0, bulks)):
-        costs: dict[str, list[Cost]] = {contender.name: [] for contender in writers}
+        costs: dict[str, list[Cost]] = {name: [] for name in writers}
         for at in range(-warm_up, repeat):
-            for contender in writers:
+            for name, statement in writers.items():
                 with measured(connection.info.backend_pid) as cost:
-                    connection.execute(_statement(contender), (low, low + size), prepare=True)
+                    connection.execute(statement, (low, low + size), prepare=True)
                 if at >= 0:
-                    costs[contender.name].append(cost)
+                    costs[name].append(cost)
             low += size
         for name, found in costs.items():
             yield {
@@ -53,11 +53,6 @@ def cost_of_arrivals(
                 "cpu_ms": 1000 * median(cost.server_cpu for cost in found) / size,
                 "wall_ms": 1000 * median(cost.wall for cost in found) / size,
             }
-
-
-def _statement(contender: Contender) -> Any:
-    assert contender.arrive is not None
-    return contender.arrive
 
 
 def _prepare(connection: psycopg.Connection[Any], rows: table.Rows, count: int) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
+from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.search import table
 from foh_pg.bench.search.contenders import Contender, Form
 from foh_pg.bench.search.table import Rows
@@ -116,11 +117,9 @@ def judge_by(
     def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
         keys = np.array(answer, dtype=np.int64)
         hits = rows.relevant(query, keys) if len(keys) else np.zeros(0, dtype=bool)
-        ranks = np.arange(1, len(hits) + 1)
-        average = float((hits.cumsum() / ranks)[hits].mean()) if hits.any() else 0.0
         found = {
             "precision": float(hits.sum()) / k,
-            "average_precision": average,
+            "average_precision": float(precisions(hits).mean()) if hits.any() else 0.0,
             "distance": rows.distance(query, keys),
             "returned": len(keys) / k,
         }

@@ -7,11 +7,10 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
 from foh_pg.bench import pooling
 from foh_pg.bench.search.contenders import Contender, Form, arriving_in
-from foh_pg.bench.search.table import Rows
+from foh_pg.bench.search.table import Rows, create_index
 from foh_pg.updater import build as build_index
 
 # The search of the paper: the lists of the nearest centers, their rows ranked by code alone. Where geometry
@@ -23,7 +22,6 @@ POOL = sql.SQL(
     "SELECT c.center FROM {center} c ORDER BY c.geometry <~> q.code LIMIT {probes}))) l GROUP BY l.id) m"
     " ORDER BY m.distance LIMIT {k}"
 )
-CREATE = "SELECT foh.create_index(%s, %s::regclass, 'embedding', 'labels', bits => %s, options => %s)"
 
 
 def table_of(name: str) -> str:
@@ -118,7 +116,7 @@ def _contender(
     table = table_of(name)
 
     def build(dsn: str, connection: psycopg.Connection[Any], _rows: Rows) -> None:
-        connection.execute(CREATE, (name, table, bits, Jsonb(dict(options))))
+        create_index(connection, name, bits, options, table)
         build_index(dsn, name)
 
     size = sql.SQL("SELECT sum(bytes)::bigint FROM foh.index_size({})").format(sql.Literal(name))

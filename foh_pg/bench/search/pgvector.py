@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from foh_pg.bench.search.contenders import Contender, Form, arriving_in, index_size
+from foh_pg.bench.search.contenders import Contender, Form, arriving_in, index_size, nothing_to_build
 from foh_pg.bench.search.table import Rows
 
 
@@ -78,11 +78,7 @@ def quantized(table: str, dimensions: int, shortlists: Sequence[int]) -> Contend
 
 def exact() -> Contender:
     """No index: every row compared."""
-
-    def build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Rows) -> None:
-        """Nothing to build."""
-
     statement = sql.SQL("SELECT id FROM items ORDER BY embedding <=> %b LIMIT {}")
     forms = [Form("all rows", k, statement.format(sql.Literal(k))) for k in (10, 100)]
     nothing = sql.Composed([sql.SQL("SELECT 0::bigint")])
-    return Contender("exact cosine", "items", build, nothing, forms, arriving_in("items"))
+    return Contender("exact cosine", "items", nothing_to_build, nothing, forms, arriving_in("items"))

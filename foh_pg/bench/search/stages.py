@@ -18,7 +18,6 @@ import psycopg
 from psycopg import sql
 
 from foh_pg import updater
-from foh_pg.bench import arrivals
 from foh_pg.bench.costs import process_cpu
 from foh_pg.bench.search import table
 from foh_pg.bench.search.bare_codes import code_of
@@ -128,13 +127,13 @@ def measure(dsn: str, rows: table.Rows, plan: Plan, say: Callable[[str], None]) 
 
 
 def _prepare(dsn: str, connection: psycopg.Connection[Any], rows: table.Rows, start: int, plan: Plan) -> None:
-    arrivals.create_table(connection, rows.dimensions)
+    table.create_table(connection, rows.dimensions)
     table.insert(connection, rows, np.arange(start))
     connection.execute("VACUUM ANALYZE items")
     # A batch is to make a stage also where some of its rows are held out.
     options = {"label_weight": 0, "learn_rows": max(1, plan.batch // 2)}
-    arrivals.create_index(connection, "lists", plan.bits, options)
-    arrivals.create_index(connection, "pool", plan.bits, {**options, **plan.pool})
+    table.create_index(connection, "lists", plan.bits, options)
+    table.create_index(connection, "pool", plan.bits, {**options, **plan.pool})
     for name in ("lists", "pool"):
         updater.build(dsn, name)
     connection.execute(

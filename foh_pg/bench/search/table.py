@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +14,11 @@ import numpy.typing as npt
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from foh_pg.bench.data import Dataset
 from foh_pg.pool import unit
-from foh_pg.postgres.binary_copy import (
-    INT4,
-    INT8,
-    TEXT,
-    Array,
-    Ragged,
-    Vector,
-    copy_in,
-)
+from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 
@@ -38,6 +31,7 @@ SETTINGS = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
+CREATE_INDEX = "SELECT foh.create_index(%s, %s::regclass, 'embedding', 'labels', bits => %s, options => %s)"
 
 
 @dataclass(frozen=True)
@@ -105,13 +99,29 @@ def open_connection(dsn: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def load(connection: psycopg.Connection[Any], rows: Rows) -> None:
-    """Put the base into table items: id is its place, tenant a number below 100."""
+def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
+    """Table items: id is the place of a row in the base, tenant a number below 100."""
     connection.execute(
         sql.SQL(
             "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
-        ).format(sql.Literal(rows.dimensions))
+        ).format(sql.Literal(dimensions))
     )
+
+
+def create_index(
+    connection: psycopg.Connection[Any],
+    name: str,
+    bits: int,
+    options: Mapping[str, Any] | None = None,
+    on: str = "items",
+) -> None:
+    """An index of ours, not built yet."""
+    connection.execute(CREATE_INDEX, (name, on, bits, Jsonb(dict(options or {}))))
+
+
+def load(connection: psycopg.Connection[Any], rows: Rows) -> None:
+    """Put the base into table items."""
+    create_table(connection, rows.dimensions)
     insert(connection, rows, np.arange(len(rows.base)))
     connection.execute("VACUUM ANALYZE items")
 

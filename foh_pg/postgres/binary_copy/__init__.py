@@ -5,11 +5,8 @@ from __future__ import annotations
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.postgres.binary_copy.column import Column, RowError
 from foh_pg.postgres.binary_copy.fixed import (
-    BOOL,
-    CHAR,
     FLOAT4,
     FLOAT8,
-    INT2,
     INT4,
     INT8,
     UUID,
@@ -22,11 +19,8 @@ from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
 from foh_pg.postgres.binary_copy.writer import copy_in
 
 __all__ = [
-    "BOOL",
-    "CHAR",
     "FLOAT4",
     "FLOAT8",
-    "INT2",
     "INT4",
     "INT8",
     "TEXT",

@@ -169,11 +169,8 @@ class Bits(Fixed):
         return items
 
 
-INT2 = Scalar("int2", ">i2", "i2")
 INT4 = Scalar("int4", ">i4", "i4")
 INT8 = Scalar("int8", ">i8", "i8")
 FLOAT4 = Scalar("float4", ">f4", "f4")
 FLOAT8 = Scalar("float8", ">f8", "f8")
-BOOL = Scalar("bool", "?", "?")
-CHAR = Scalar("char", "S1", "S1")
 UUID = Uuid()

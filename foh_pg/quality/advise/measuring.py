@@ -35,21 +35,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One way to rank, and how good it is.
-
-    Attributes
-    ----------
-    shares : dict of int to array (queries,)
-        Of each query, the share of relevant rows among the first k.
-    recall, distance : float, optional
-        Of the first ten: the share of the exact ten nearest, and the mean cosine distance.
-    """
+    """One way to rank, and how good it is."""
 
     way: str
     bits: int | None
     ranked_by: str
+    # For each k, of each query the share of relevant rows among the first k.
     shares: Mapping[int, npt.NDArray[np.float64]]
     megabytes: float | None
+    # recall, distance: the share of the exact ten nearest among the first ten, and the mean cosine distance
+    # of the first ten.
     recall: float | None = None
     distance: float | None = None
 
@@ -120,11 +115,7 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     yield _figure("random hyperplanes", bits, "code", coded, None)
     index = Indexed.learn(split, bits)
     learned = index.ranking
-    most = replace(
-        learned,
-        code=FULL_DIAL * learned.code,
-        votes=FULL_DIAL * learned.votes,
-    )
+    most = replace(learned, code=FULL_DIAL * learned.code, votes=FULL_DIAL * learned.votes)
     asked = {LEARNED: (index.trial(split), learned)}
     asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, votes=0.0))
     asked[LABELS] = (asked[LEARNED][0], most)

@@ -22,19 +22,13 @@ LABELS = ("text", "varchar", "int2", "int4", "int8")
 
 @dataclass(frozen=True)
 class Table:
-    """The table as the catalog describes it.
+    """The table as the catalog describes it."""
 
-    Attributes
-    ----------
-    schema, name, key : str
-        Its name, and the column that is its primary key.
-    embedding, embedding_type, labels, labels_type : str
-        The columns; the labels may be None.
-    """
-
+    # schema, name, key: its name, and the column that is its primary key.
     schema: str
     name: str
     key: str
+    # embedding, embedding_type, labels, labels_type: the columns; the labels may be None.
     embedding: str
     embedding_type: str
     labels: str | None
@@ -46,22 +40,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some rows of a table, the same ones each time.
-
-    Attributes
-    ----------
-    rows, labelled : int
-        Rows of the whole table that have an embedding; those among them that have a label, too.
-    X : array (n, d) of float32
-        Embeddings of the sample, in an order that is random.
-    sets, label_names
-        Their labels.
-    """
+    """Some rows of a table, the same ones each time."""
 
     table: Table
+    # rows, labelled: rows of the whole table that have an embedding; those among them that have a label, too.
     rows: int
     labelled: int
+    # Shape (n, d) of float32. Embeddings of the sample, in an order that is random.
     X: npt.NDArray[np.float32]
+    # sets, label_names: their labels.
     sets: LabelSets
     label_names: tuple[str, ...]
 

@@ -39,19 +39,13 @@ class Advice:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better one way is than another on the same queries.
+    """How much better one way is than another on the same queries."""
 
-    Attributes
-    ----------
-    mean, error : float
-        The difference of their P@k, and its standard error: queries differ far more than ways do, so it is
-        taken from the differences at each query.
-    queries : int
-        How many.
-    """
-
+    # mean, error: the difference of their P@k, and its standard error: queries differ far more than ways do,
+    # so it is taken from the differences at each query.
     mean: float
     error: float
+    # How many.
     queries: int
 
     @classmethod

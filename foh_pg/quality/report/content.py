@@ -26,21 +26,15 @@ TOP = 20
 
 @dataclass(frozen=True)
 class Content:
-    """Attributes
-    ----------
-    stat : dict
-        The row of foh.index_stat.
-    runs : list of PastRun
-        The last runs and the last evaluations, the oldest first.
-    lengths : list of int
-        Of all lists.
-    labels : list of (str, int)
-        The most frequent ones, counted in `sampled` (a share of the table).
-    """
+    """What the page shows."""
 
+    # The row of foh.index_stat.
     stat: dict[str, Any]
+    # The last runs and the last evaluations, the oldest first.
     runs: list[PastRun]
+    # Of all lists.
     lengths: list[int]
+    # The most frequent ones, counted in `sampled` (a share of the table).
     labels: list[tuple[str, int]]
     sampled: float
     read_at: datetime
@@ -60,14 +54,14 @@ def read_content(
         with connection.cursor(row_factory=dict_row) as cursor:
             stat = cursor.execute(STAT, {"name": name}).fetchone()
         if stat is None:
-            raise IndexNotFound(f"there is no index {name!r}: foh-pg status lists those there are")
+            raise IndexNotFound.named(name)
         with connection.cursor(row_factory=tuple_row) as cursor:
             (found,) = cursor.execute(NAMES, {"name": name}).fetchone() or ({},)
             names = {key: sql.SQL(str(value)) for key, value in found.items()}
             lengths = [row[0] for row in cursor.execute(sql.SQL(LENGTHS).format(**names))]
             share = min(1.0, sample / max(1, stat["rows"] + stat["stream"]))
             labels = []
-            if found.get("labels") or found.get("labels_from"):
+            if found.get("labels"):
                 percent, top = sql.Literal(100 * share), sql.Literal(TOP)
                 statement = sql.SQL(LABELS).format(percent=percent, top=top, **names)
                 labels = [(row[0], row[1]) for row in cursor.execute(statement)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timezone
 from html import escape
 from typing import Any
@@ -105,23 +106,22 @@ def section(figure: Figure) -> str:
 def table(runs: list[PastRun]) -> str:
     if not runs:
         return '<p class="note">No run yet.</p>'
-    heads = (
-        "run",
-        "kind",
-        "began (UTC)",
-        "version",
-        "rows",
-        "lists",
-        "rows encoded",
-        "seconds",
-        "error or notes",
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    heads = ("run", "kind", "began (UTC)", "version", "rows", "lists", "rows encoded", "seconds")
+    return runs_table(heads, [line(run) for run in reversed(runs)])
+
+
+def runs_table(heads: Sequence[str], rows: Sequence[str], attributes: str = "") -> str:
+    """A table of runs, which end with what went wrong; the rows are HTML."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in (*heads, "error or notes"))
     return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>'
-        + "".join(line(run) for run in reversed(runs))
-        + "</tbody></table></div>"
+        f'<div class="wide"><table{attributes}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def run_row(cells: Sequence[str], kind: str, said: str) -> str:
+    plain = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f'<tr>{plain}<td class="{kind}">{escape(said)}</td></tr>'
 
 
 def line(run: PastRun) -> str:
@@ -138,6 +138,4 @@ def line(run: PastRun) -> str:
         str(run.rows_encoded),
         f"{run.seconds:.2f}",
     )
-    plain = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    kind = "error" if run.error or run.finished_at is None else "note"
-    return f'<tr>{plain}<td class="{kind}">{escape(ended)}</td></tr>'
+    return run_row(cells, "error" if run.error or run.finished_at is None else "note", ended)

@@ -24,7 +24,7 @@ BEGIN
         wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
         SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{key} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
     END IF;
-    RETURN QUERY SELECT e.key, e.distance, CASE WHEN e.distance IS NOT NULL THEN {bit_score} END
+    RETURN QUERY SELECT e.key, e.distance, CASE WHEN e.distance IS NOT NULL THEN {bit_score}(e.distance) END
                  FROM (SELECT u.key, n.distance FROM unnest(seen) AS u (key)
                        LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) n ON n.key = u.key) e;
 END

@@ -17,7 +17,7 @@ DECLARE
     before pg_catalog.record;
     since pg_catalog.record;
     node pg_catalog.record;
-    dial pg_catalog.float8 := {dial_factor};
+    dial pg_catalog.float8 := {dial_factor}(labels);
     -- What the next look-up is asked for.
     reach int := probes;
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
@@ -80,7 +80,7 @@ BEGIN
         EXIT WHEN fallback;
         SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
         FROM (SELECT e.key, e.distance,
-                     CASE WHEN e.distance IS NOT NULL AND (near.ranked OPERATOR(pg_catalog.=) 0 OR e.score IS NULL) THEN {bit_score} ELSE e.score END
+                     CASE WHEN e.distance IS NOT NULL AND (near.ranked OPERATOR(pg_catalog.=) 0 OR e.score IS NULL) THEN {bit_score}(e.distance) ELSE e.score END
                          OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
               FROM (SELECT DISTINCT ON (f.key) f.key, f.score,
                            CASE WHEN NOT f.waits THEN n.distance WHEN query IS NULL THEN h.distance END AS distance,

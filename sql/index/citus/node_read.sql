@@ -17,7 +17,7 @@ DECLARE
     plain constant boolean := filter IS NULL AND query IS NOT NULL;
     condition constant text := coalesce('AND (' || filter || E'\n)', '');
     -- What a row is ranked by; null in a search by bits.
-    score constant text := CASE WHEN query IS NULL THEN 'NULL::pg_catalog.float8' ELSE $sql${filtered_score}$sql$ END;
+    score constant text := CASE WHEN query IS NULL THEN 'NULL::pg_catalog.float8' ELSE $sql${node_score}$sql$ END;
     waits {key_type}[];
     waiting int := 0;
     late text := '';
@@ -55,7 +55,7 @@ BEGIN
             END IF;
             EXECUTE format('PREPARE %I ({vector}.vector, jsonb, {key_type}[], int, float8) AS ', plan)
                     || $sql$SELECT ARRAY[array_agg(r.key)::text, array_agg(r.score)::text, array_fill(false, ARRAY[count(*)::int])::text]
-                            FROM (SELECT s.key, {filtered_score} AS score FROM ($sql$ || parts || $sql$) s WHERE s.x IS NOT NULL) r$sql$;
+                            FROM (SELECT s.key, {node_score} AS score FROM ($sql$ || parts || $sql$) s WHERE s.x IS NOT NULL) r$sql$;
             PERFORM set_config('foh.' || plan, 'prepared', false);
         END IF;
         EXECUTE format('EXECUTE %I (%L, NULL, %L, NULL, %L)', plan, query, keys, scale) INTO answer;

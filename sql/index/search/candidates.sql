@@ -20,7 +20,7 @@ BEGIN
     ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.{key}, NULL::int, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, {bit_score}
+        RETURN QUERY SELECT e.key, e.distance, {bit_score}(e.distance)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
     END IF;

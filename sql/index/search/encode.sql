@@ -8,7 +8,7 @@ BEGIN
     IF {vector}.vector_dims(embedding) <> {dimensions} THEN
         PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(embedding), 1, NULL, NULL, NULL);
     END IF;
-    RETURN (SELECT {encoded} FROM (SELECT {embedding_unit} AS u OFFSET 0) q CROSS JOIN {quantizer} g CROSS JOIN (
+    RETURN (SELECT {encoded} FROM (SELECT {unit}(embedding) AS u OFFSET 0) q CROSS JOIN {quantizer} g CROSS JOIN (
                 SELECT coalesce(bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR({vector}.<#>) embedding) >= p.bias), {zeros}) AS code FROM {projection} p) p);
 END
 $body$;

@@ -12,18 +12,18 @@ AS $body$
 BEGIN
     IF query IS NULL THEN
         RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, {bit_score}
+            SELECT e.key, e.distance, {bit_score}(e.distance)
             FROM (SELECT $1 AS params) v
             CROSS JOIN LATERAL {hamming}(ARRAY(SELECT s.{key} FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             )), pg_catalog.substring($2, 1, {geometry_bits})) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
     ELSE
         RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, {filtered_score}
+            SELECT s.key, NULL::int, {exact_score}(s.x, $1, $4)
             FROM (SELECT $2 AS params) v
             CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
+            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
     END IF;
 END
 $body$;

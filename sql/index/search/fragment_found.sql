@@ -1,4 +1,6 @@
-SELECT e.key, e.distance::int AS distance, e.marks
+-- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
+          -- one statement: its result is never kept in between.
+          SELECT e.key, e.distance::int AS distance, e.marks
           FROM ({distinct_open}SELECT u.key, u.marks, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
                       FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0) u

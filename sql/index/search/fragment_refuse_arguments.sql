@@ -1,4 +1,6 @@
--- pgvector may have moved to another schema since this function was made; nothing below would be found then.
+-- The first thing in every search. Reads its arguments query, code, k, probes, shortlist and labels. It stands here in full since a call
+    -- would cost every search.
+    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
         PERFORM foh._refuse_changed({name});
     END IF;

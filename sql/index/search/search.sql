@@ -19,7 +19,7 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     near pg_catalog.record;
-    dial pg_catalog.float8 := {dial_factor};
+    dial pg_catalog.float8 := {dial_factor}(labels);
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
@@ -44,7 +44,7 @@ BEGIN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT e.key, e.distance,
-                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN {bit_score} ELSE {filtered_score} END
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN {bit_score}(e.distance) ELSE {exact_score}(s.x, $1, $5) END
                                  OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                       FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
                       CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key AND (
@@ -55,7 +55,7 @@ BEGIN
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, e.distance, {bit_score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+            RETURN QUERY SELECT e.key, e.distance, {bit_score}(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
@@ -64,7 +64,7 @@ BEGIN
                 RETURN;
             END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN {score} ELSE {bit_score} END
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN {exact_score}(s.x, query, near.scale) ELSE {bit_score}(e.distance) END
                              OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN {to_vector} END AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
@@ -72,7 +72,7 @@ BEGIN
                   ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, {score} OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+            FROM (SELECT e.key, e.distance, {exact_score}(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
                   WHERE s.x IS NOT NULL

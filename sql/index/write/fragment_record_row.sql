@@ -1,4 +1,5 @@
-IF TG_OP = 'INSERT' THEN
+-- Row triggers. Reads deferred and nested; sets touched, the keys to record.
+    IF TG_OP = 'INSERT' THEN
         touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[NEW.{key}] END;
     ELSIF TG_OP = 'DELETE' THEN
         touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[OLD.{key}] END;

@@ -1,4 +1,5 @@
-IF deferred OR nested THEN
+-- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
+    IF deferred OR nested THEN
         IF TG_OP = 'INSERT' THEN
             touched := ARRAY(SELECT n.{key} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
         ELSIF TG_OP = 'DELETE' THEN

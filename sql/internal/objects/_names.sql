@@ -1,4 +1,16 @@
 -- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
+-- An expression names what it is computed from, and the template that has it must have something of that name:
+--   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
+--   NEW, OLD             the rows of a trigger: row_changed
+--   g                    the row of the quantizer: query_geometry and encoded (with q.u, a query of length one, and p.code, its code),
+--                        row_geometry (with b.u and b.code, those of a row), checked_geometry (with v.u, v.x and v.labels)
+--   b                    a row with its code and signature: row_marks
+--   m, c                 the model, and what a search chose by it: weights, needs_code
+--   c.key                an entry whose row is wanted: source_of_key
+--   o.seq                a later entry of the stream: later
+--   w                    the entries between distinct_open and distinct_close
+--   s.x, $1, $5          a row, the query and the scale, in statements that Citus sends to the nodes, where functions of an index are
+--                        not known: node_score
 CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -10,7 +22,7 @@ DECLARE
     raw text := 's.' || quote_ident(i.embedding);
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
-    unit text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)' ELSE '%2$s' END;
+    unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
     off constant boolean := i.geometry = 0;
     geometry_bits constant int := CASE WHEN off THEN i.bits ELSE i.geometry END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
@@ -19,9 +31,9 @@ DECLARE
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
     score text := '(' || CASE i.distance
-        WHEN 'cosine' THEN 'least(s.x OPERATOR(%1$s.<=>) %2$s, 2::pg_catalog.float8))'
-        WHEN 'l2' THEN '(s.x OPERATOR(%1$s.<->) %2$s) OPERATOR(pg_catalog./) %3$s)'
-        ELSE '(s.x OPERATOR(%1$s.<#>) %2$s) OPERATOR(pg_catalog./) %3$s OPERATOR(pg_catalog./) %3$s)' END;
+        WHEN 'cosine' THEN 'least(%2$s OPERATOR(%1$s.<=>) %3$s, 2::pg_catalog.float8))'
+        WHEN 'l2' THEN '(%2$s OPERATOR(%1$s.<->) %3$s) OPERATOR(pg_catalog./) %4$s)'
+        ELSE '(%2$s OPERATOR(%1$s.<#>) %3$s) OPERATOR(pg_catalog./) %4$s OPERATOR(pg_catalog./) %4$s)' END;
     several boolean := i.several;
     to_vector text;
     labels_of text;
@@ -81,7 +93,6 @@ BEGIN
         'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
         'embedding', quote_ident(i.embedding),
         'labels', coalesce(label, ''),
-        'labels_from', coalesce(i.labels_from_name, ''),
         'labels_key', coalesce(quote_ident(i.labels_key), ''),
         'dimensions', i.dimensions,
         'bits', i.bits,
@@ -99,9 +110,10 @@ BEGIN
         -- A row is at home with the center that is nearest to it; a query asks where the rows with the greatest product are.
         'home_operator', CASE i.distance WHEN 'cosine' THEN '<#>' ELSE '<->' END,
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
-        'row_unit', format(unit, v, '$1'),
-        'query_unit', format(unit, v, 'vector'),
-        'embedding_unit', format(unit, v, 'embedding')
+        -- Stands before a vector in parentheses.
+        'unit', unit,
+        'row_unit', unit || '($1)',
+        'query_unit', unit || '(vector)'
     ) || jsonb_build_object(
         'geometry_option', i.geometry,
         'geometry_bits', geometry_bits,
@@ -113,7 +125,6 @@ BEGIN
         'code_from', CASE WHEN off THEN 0 ELSE i.geometry END + 1,
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
         'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false' ELSE 'c.weight_code > 0' END,
-        'signature_bits', signature_bits,
         'signature_modulus', greatest(signature_bits, 1),
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
@@ -122,11 +133,10 @@ BEGIN
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
         -- What one differing bit adds to a score, on the scale of the exact distance.
-        'bit_distance', format('%s::float8', 2.0::float8 / geometry_bits),
-        'bit_score', format('(e.distance::pg_catalog.float8 OPERATOR(pg_catalog.*) %s::pg_catalog.float8)', 2.0::float8 / geometry_bits),
-        'dial_factor', CASE WHEN i.labels IS NULL THEN '0' ELSE
-            format('CASE WHEN labels IS NULL THEN %s::pg_catalog.float8 WHEN labels OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
-                   'ELSE labels OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) labels) END',
+        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / geometry_bits),
+        'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
+            format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
+                   'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
         'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
         'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
@@ -140,18 +150,16 @@ BEGIN
         'shortlist_default', 16,
         'shortlist_nearest', 32,
         'looked', 48,
-        'explain_unit', format(unit, v, 'query'),
         -- Where geometry is off, the learned code stands in for it, which only the function place computes.
         'checked_geometry', CASE WHEN off THEN format('(SELECT p.geometry FROM foh.%I(v.x, v.labels) p)', i.name || '_place') ELSE format(geometry, v, 'v.u') END,
-        'checked_unit', format(unit, v, 's.x'),
         'checked_labels', CASE WHEN off THEN labels_of ELSE 'NULL::text[]' END,
         -- How many bits may differ, by rounding or because learned codes are stale.
         'checked_bound', CASE WHEN off THEN i.bits ELSE greatest(2, i.geometry / 256) END,
         -- Where the key has the name of a column of ours, that column gets another one.
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
-        'score', format(score, v, 'query', 'near.scale'),
-        'filtered_score', format(score, v, '$1', '$5::pg_catalog.float8'),
+        'exact_score_of', format(score, v, '$1', '$2', '$3'),
+        'node_score', format(score, v, 's.x', '$1', '$5::pg_catalog.float8'),
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
         'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,

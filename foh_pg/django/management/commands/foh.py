@@ -22,11 +22,7 @@ COMMANDS = {
 }
 # One call serves several indexes; the other commands take one.
 TAKES_MANY = {"update", "health"}
-MEANINGS = {
-    3: "promises are broken",
-    4: "another updater is at work on an index",
-    5: "an index is not well",
-}
+MEANINGS = {3: "promises are broken", 4: "another updater is at work on an index", 5: "an index is not well"}
 
 
 class Command(BaseCommand):

@@ -24,18 +24,12 @@ GEOMETRY = "SELECT g.threshold, g.signs FROM {quantizer} g"
 
 @dataclass(frozen=True)
 class Present:
-    """Attributes
-    ----------
-    model : Model
-    learned : int
-        The version that learned its hash functions.
-    first : bool
-        They are the very first, made before any row.
-    placed : Placed
-    """
+    """The model, and where it comes from."""
 
     model: Model
+    # The version that learned its hash functions.
     learned: int
+    # Whether these are the very first, made before any row.
     first: bool
     placed: Placed
 

@@ -1,0 +1,85 @@
+"""What the methods of a store do on a connection: the same with an event loop and without one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from foh_pg.errors import InputError
+from foh_pg.langchain import statements
+from foh_pg.langchain.filters import Filter
+from foh_pg.langchain.statements import Found
+from foh_pg.stores.documents import Documents
+from foh_pg.stores.fields import labels_of
+from foh_pg.stores.place import Place
+
+
+class Requests:
+    """Each method checks what it is given, and returns what is to be run."""
+
+    _labels: list[str]
+    _distance: str
+    _place: Place
+
+    def _adder(
+        self,
+        texts: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        metadatas: Sequence[Mapping[str, Any]] | None,
+        ids: Sequence[str | None] | None,
+    ) -> Callable[[sa.Connection], list[str]]:
+        metadatas = [{} for _ in texts] if metadatas is None else metadatas
+        given = [None for _ in texts] if ids is None else ids
+        for name, values in (("metadatas", metadatas), ("ids", given)):
+            if len(values) != len(texts):
+                raise InputError(f"{len(texts)} texts and {len(values)} {name}: give one for each")
+
+        def run(connection: sa.Connection) -> list[str]:
+            if not texts:
+                return []
+            documents = self._place.find_or_make(connection, len(vectors[0]))
+            own = documents.labels is not None
+            rows = []
+            for text, vector, metadata, identifier in zip(texts, vectors, metadatas, given, strict=True):
+                row = {documents.content.name: text, documents.embedding.name: vector}
+                row.update(documents.metadata_values(metadata))
+                if documents.labels is not None:
+                    row[documents.labels.name] = labels_of(metadata, self._labels)
+                if identifier is not None or own:
+                    row[documents.key.name] = documents.key_of(identifier or str(uuid.uuid4()))
+                rows.append(row)
+            return statements.add(connection, documents, rows)
+
+        return run
+
+    def _searcher(
+        self,
+        vector: Sequence[float],
+        k: int,
+        *,
+        filter: Filter = None,
+        probes: int | None = None,
+        shortlist: int | None = None,
+        labels: float | None = None,
+        with_vectors: bool = False,
+        **ignored: Any,
+    ) -> Callable[[sa.Connection], list[Found]]:
+        def search(connection: sa.Connection, documents: Documents) -> list[Found]:
+            return statements.search(
+                connection,
+                documents,
+                vector,
+                distance=self._distance,
+                filter=filter,
+                with_vectors=with_vectors,
+                k=k,
+                probes=probes,
+                shortlist=shortlist,
+                labels=labels,
+            )
+
+        # No table yet is an empty store.
+        return self._place.using(search, [])
