@@ -28,7 +28,9 @@ class Examination:
         return all(finding.severity == NOTE for finding in self.findings)
 
 
-def examine(connection: psycopg.Connection[dict[str, Any]], role: str | None, max_lag: float) -> Examination:
+def examine(
+    connection: psycopg.Connection[dict[str, Any]], role: str | None = None, max_lag: float = 600.0
+) -> Examination:
     """Look at all that a new user gets wrong. Only reads, and of schema foh nothing that is not ours.
 
     Parameters
