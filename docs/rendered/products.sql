@@ -632,6 +632,7 @@ CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer,
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_memoize TO 'off'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_variable
@@ -643,6 +644,9 @@ DECLARE
     truncated bigint := 0;
     unplaced bigint[];
     centers int[];
+    -- The query as rows and centers are compared with it.
+    unit extensions.vector := extensions.l2_normalize(vector);
+    center_unit extensions.halfvec := unit::extensions.halfvec;
     query_geometry bit(129);
     query_marks bit(80);
     weight_code float8;
@@ -651,31 +655,30 @@ DECLARE
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
+    -- What the first search of a connection plans costs more than a search. So constants have the type of the other side, or
+    -- PostgreSQL would try all operators of that name, and LEAST and GREATEST compare as float8, which is sorted by in any case.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
-    -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT foh._intact_in_plan(1, '16384')
+    -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
+    SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            -- A query given as bits has no exact distance to rank a shortlist by.
            CASE WHEN vector IS NULL THEN 0
-                ELSE coalesce(shortlist, NULL, m.shortlist, CASE WHEN labels * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END) END,
-           c.probes,
-           c.weight_code, labels * coalesce(NULL, m.weight_votes),
-           CASE WHEN bits IS NULL THEN extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
-           B'0000000000000000000000000000000000000000000000000000000000000000' || CASE WHEN bits IS NULL THEN coalesce(p.code, B'0000000000000000') ELSE substring(bits FROM 130) END,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.unit, c.probes) n) END
+                ELSE coalesce(shortlist, NULL, m.shortlist,
+                              CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END) END,
+           m.probes, m.weight_code, m.weight_votes,
+           CASE WHEN bits IS NULL THEN extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
+           B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || CASE WHEN bits IS NULL THEN coalesce(m.code, B'0000000000000000') ELSE substring(bits FROM 130) END::varbit,
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n) END
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
-    FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
-    CROSS JOIN LATERAL (SELECT coalesce(probes, NULL, m.probes, 7) AS probes,
-                               labels * coalesce(NULL, m.weight_code) AS weight_code OFFSET 0) c
-    -- Every center is compared with the unit vector of the query, so it is computed once.
-    CROSS JOIN (SELECT q.u, q.u::extensions.halfvec AS unit FROM (SELECT extensions.l2_normalize(vector) AS u OFFSET 0) q OFFSET 0) q
-    CROSS JOIN foh.products_quantizer g
-    -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
-    CROSS JOIN LATERAL (SELECT bit_or(p.mask) AS code FROM foh.products_projection p
-                        WHERE bits IS NULL AND c.weight_code > 0 AND p.ctid >= '(0,0)'
-                          AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) p
-    WHERE i.id = 1;
+    FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
+                 coalesce(probes, NULL, m.probes, 7) AS probes,
+                 labels * coalesce(NULL, m.weight_code) AS weight_code, labels * coalesce(NULL, m.weight_votes) AS weight_votes,
+                 -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
+                 (SELECT bit_or(p.mask) FROM foh.products_projection p
+                  WHERE bits IS NULL AND labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
+          FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
+    CROSS JOIN foh.products_quantizer g;
     -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
     IF bits IS NOT NULL THEN
         centers := ARRAY(SELECT n.center FROM foh.products_centers_by_bits(query_geometry, probes) n);
@@ -688,7 +691,7 @@ BEGIN
         -- Even an unplaced entry that was the first of its key may replace one of a list: a build may have read its row.
         replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
-    wanted := least(CASE WHEN again THEN greatest(k, ranked) * times ELSE greatest(k * times, ranked) END, 10000000);
+    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
     -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM foh.products_center) THEN
@@ -698,8 +701,8 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    IF weight_code + weight_votes > 0 THEN
-        looked := greatest(48, 2 * wanted::bigint);
+    IF weight_code + weight_votes > 0::float8 THEN
+        looked := greatest(48, 2::float8 * wanted::float8);
         
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED (
@@ -721,44 +724,36 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
           LIMIT looked
 ),
               -- The ten nearest rows with labels vote: the first has four votes, the next two have two each, the others one.
-              -- For each bit of the signature, ones, twos, fours and eights are the binary digits of its number of votes.
-              -- Signatures are added three at a time: the sum is a # b # c, the carry is the majority of the three.
-              votes AS (
-                  SELECT v.votes, v.ones, v.twos, v.fours, v.eights,
-                         bit_count(v.ones) + 2 * bit_count(v.twos) + 4 * bit_count(v.fours) + 8 * bit_count(v.eights) AS given,
-                         -- The sum of squares of the numbers of votes.
-                         bit_count(v.ones) + 4 * (bit_count(v.twos) + bit_count(v.ones & v.twos)) + 8 * bit_count(v.ones & v.fours)
-                         + 16 * (bit_count(v.fours) + bit_count(v.ones & v.eights) + bit_count(v.twos & v.fours)) + 32 * bit_count(v.twos & v.eights)
-                         + 64 * (bit_count(v.eights) + bit_count(v.fours & v.eights)) AS squares
-                  FROM (SELECT v.votes, v.ones, v.t # v.l2 # v.l3 AS twos,
-                               v.f # v.l1 # ((v.t & v.l2) | (v.l3 & (v.t # v.l2))) AS fours,
-                               (v.f & v.l1) | ((v.f # v.l1) & ((v.t & v.l2) | (v.l3 & (v.t # v.l2)))) AS eights
-                        FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.ones, v.c1 # v.c2 # v.c3 AS t, (v.c1 & v.c2) | (v.c3 & (v.c1 # v.c2)) AS f
-                              FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.c1, v.c2, v.s1 # v.s2 # v.l10 AS ones, (v.s1 & v.s2) | (v.l10 & (v.s1 # v.s2)) AS c3
-                                    FROM (SELECT v.votes, v.l1, v.l2, v.l3, v.l4 # v.l5 # v.l6 AS s1, (v.l4 & v.l5) | (v.l6 & (v.l4 # v.l5)) AS c1,
-                                                 v.l7 # v.l8 # v.l9 AS s2, (v.l7 & v.l8) | (v.l9 & (v.l7 # v.l8)) AS c2, v.l10
-                                          FROM (SELECT (greatest(v.voters, 1) + least(v.voters, 3) + 2 * least(v.voters, 1))::float8 AS votes,
-                                                       v.l[1] AS l1, v.l[2] AS l2, v.l[3] AS l3, v.l[4] AS l4, v.l[5] AS l5,
-                                                       v.l[6] AS l6, v.l[7] AS l7, v.l[8] AS l8, v.l[9] AS l9, v.l[10] AS l10
-                                                FROM (SELECT count(*) AS voters, array_agg(v.labels) || array_fill(B'00000000000000000000000000000000000000000000000000000000000000000000000000000000', ARRAY[10]) AS l
-                                                      FROM (SELECT f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' AS labels FROM found f
-                                                            WHERE bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0 LIMIT 10) v) v
-                                                OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0) v OFFSET 0)
+              voters AS (
+                  SELECT unnest('{4, 2, 2, 1, 1, 1, 1, 1, 1, 1}'::float8[]) AS votes,
+                         unnest(ARRAY(SELECT f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' FROM found f WHERE bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0 LIMIT 10)) AS labels)
               SELECT e.key, e.distance, e.lean
               FROM (SELECT f.key, f.distance,
-                           weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16
+                           weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16::float8
                            - weight_votes * CASE
                                -- A row without labels gets the mean share of votes over all labels of all voters.
-                               WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0 THEN v.squares / (v.votes * greatest(v.given, 1))
+                               WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0
+                               THEN (SELECT coalesce(sum(a.votes * b.votes * bit_count(a.labels & b.labels)::float8), 0::float8) FROM voters a CROSS JOIN voters b)
+                                    / (v.votes * greatest(v.given, 1::float8))
                                -- The share of the votes for the labels of the row. A voter with several of them counts for each, so the
                                -- share is capped at 1. Two strings share half of the bits of both less those that differ, and to count
                                -- what differs is cheaper than to make the string of what they share.
-                               ELSE least(1, (15 * bit_count(f.marks) + v.given
-                                              - (f.marks OPERATOR(extensions.<~>) v.ones) - 2 * (f.marks OPERATOR(extensions.<~>) v.twos)
-                                              - 4 * (f.marks OPERATOR(extensions.<~>) v.fours) - 8 * (f.marks OPERATOR(extensions.<~>) v.eights))
-                                             / (2 * v.votes)) END AS lean
-                    FROM found f CROSS JOIN votes v OFFSET 0) e
-              ORDER BY e.distance * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
+                               ELSE least(1::float8, ((15 * bit_count(f.marks))::float8 + v.given
+                                                      - 4::float8 * (f.marks OPERATOR(extensions.<~>) v.l1)
+                                                      - 2::float8 * ((f.marks OPERATOR(extensions.<~>) v.l2) + (f.marks OPERATOR(extensions.<~>) v.l3))
+                                                      - (f.marks OPERATOR(extensions.<~>) v.l4) - (f.marks OPERATOR(extensions.<~>) v.l5)
+                                                      - (f.marks OPERATOR(extensions.<~>) v.l6) - (f.marks OPERATOR(extensions.<~>) v.l7)
+                                                      - (f.marks OPERATOR(extensions.<~>) v.l8) - (f.marks OPERATOR(extensions.<~>) v.l9)
+                                                      - (f.marks OPERATOR(extensions.<~>) v.l10)) / (2::float8 * v.votes)) END AS lean
+                    FROM found f
+                    CROSS JOIN (SELECT v.votes, v.given, v.l[1] AS l1, v.l[2] AS l2, v.l[3] AS l3, v.l[4] AS l4, v.l[5] AS l5,
+                                       v.l[6] AS l6, v.l[7] AS l7, v.l[8] AS l8, v.l[9] AS l9, v.l[10] AS l10
+                                FROM (SELECT coalesce(sum(v.votes) FILTER (WHERE v.labels IS NOT NULL), 1::float8) AS votes,
+                                             -- The votes, counted once for each label of the voter.
+                                             coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
+                                             array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
+                                      FROM voters v) v OFFSET 0) v OFFSET 0) e
+              ORDER BY e.distance::float8 * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
@@ -943,6 +938,7 @@ CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 1
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_memoize TO 'off'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_variable

@@ -12,19 +12,24 @@ from foh_pg.bench.relevance import RECALL_LEVELS
 from foh_pg.bench.summary import Report, row_name, rows_of
 from foh_pg.errors import InputError
 
-# One color per method, the same in all figures; FOH is the one to find.
-_COLORS = {
-    "foh": "#c1121f",
-    "foh-paper": "#e07a5f",
-    "hmoh": "#1d3557",
-    "bsodh": "#457b9d",
-    "mihash": "#2a9d8f",
-    "osh": "#8a6fb0",
-    "osh-boosted": "#c3aed6",
-    "adapthash": "#bc8a5f",
-    "okh": "#8d99ae",
-    "sketchhash": "#6a994e",
-    "random": "#adb5bd",
+# Colors that people with color blindness can tell apart (Okabe and Ito). No two lines of a figure share both
+# color and marker, so that a print in gray can be read as well.
+VERMILION, ORANGE, PINK, GREEN = "#d55e00", "#e69f00", "#cc79a7", "#009e73"
+BLUE, SKY, BROWN, GRAY, BLACK = "#0072b2", "#56b4e9", "#8c6d31", "#6c757d", "#000000"
+
+# Color and marker of each method, the same in all figures; FOH is the one to find.
+_LOOKS = {
+    "foh": (VERMILION, "o"),
+    "foh-paper": (ORANGE, "s"),
+    "hmoh": (BLUE, "v"),
+    "bsodh": (SKY, "^"),
+    "mihash": (GREEN, "D"),
+    "osh": (PINK, "P"),
+    "osh-boosted": (PINK, "X"),
+    "adapthash": (BROWN, "<"),
+    "okh": (BROWN, ">"),
+    "sketchhash": (GREEN, "h"),
+    "random": (GRAY, "."),
 }
 
 
@@ -73,8 +78,11 @@ def to_svg(figure: Any) -> str:
 def _style(name: str) -> dict[str, Any]:
     method, _, anchored = name.partition(", ")
     strong = method in ("foh", "hmoh", "foh-paper")
+    color, marker = _LOOKS.get(method, (GRAY, "*"))
     return {
-        "color": _COLORS.get(method, "#6c757d"),
+        "color": color,
+        "marker": marker,
+        "markersize": 5,
         "linestyle": "--" if anchored else "-",
         "linewidth": 2.4 if method == "foh" else 1.8 if strong else 1.2,
         "zorder": 3 if method == "foh" else 2,
@@ -94,7 +102,7 @@ def _by_bits(report: Report) -> str:
     records, bits = report.select("table"), report.settings["bits"]
     for name in rows_of(records):
         means = [np.mean([r["map"] for r in records if row_name(r) == name and r["bits"] == k]) for k in bits]
-        axis.plot(range(len(bits)), means, marker="o", markersize=3.5, **_style(name))
+        axis.plot(range(len(bits)), means, **_style(name))
     _reference_lines(axis, report)
     axis.set_xticks(range(len(bits)), [str(k) for k in bits])
     axis.set_xlabel("bits")
@@ -111,7 +119,7 @@ def _curves(report: Report) -> str:
         records = [r for r in report.select("table") if r["bits"] == k]
         for name in rows_of(records):
             mean = np.mean([r["curve"] for r in records if row_name(r) == name], axis=0)
-            axis.plot(RECALL_LEVELS, mean, **_style(name))
+            axis.plot(RECALL_LEVELS, mean, markevery=max(1, len(mean) // 5), **_style(name))
         cosine = [r["curve"] for r in report.select("reference") if r["method"] == "exact cosine"]
         axis.plot(RECALL_LEVELS, np.mean(cosine, axis=0), color="#212529", ls=":", lw=1, label="exact cosine")
         axis.set_title(f"{k} bits", fontsize=10)
@@ -131,10 +139,11 @@ def _arrival(report: Report) -> str:
     for place, name in enumerate(reversed(names)):
         before = np.mean([r["map"] for r in mixed if row_name(r) == name])
         after = np.mean([r["map"] for r in ordered if row_name(r) == name])
-        color = _style(name)["color"]
+        style = _style(name)
+        color, marker = style["color"], style["marker"]
         axis.plot([before, after], [place, place], color=color, linewidth=2, zorder=2)
-        axis.plot(before, place, "o", color="white", markeredgecolor=color, markersize=7, zorder=3)
-        axis.plot(after, place, "o", color=color, markersize=7, zorder=3)
+        axis.plot(before, place, marker, color="white", markeredgecolor=color, markersize=7, zorder=3)
+        axis.plot(after, place, marker, color=color, markersize=7, zorder=3)
     axis.set_yticks(range(len(names)), list(reversed(names)))
     axis.set_xlim(0, None)
     axis.set_xlabel(f"mAP at {bits} bits: open, labels mixed; filled, one after another")
@@ -150,7 +159,8 @@ def _training(report: Report) -> str:
     for name in rows_of(records):
         mine = [r for r in records if row_name(r) == name]
         points[name] = np.mean([r["rows_per_second"] for r in mine]), np.mean([r["map"] for r in mine])
-        axis.plot(*points[name], "o", color=_style(name)["color"], markersize=8)
+        style = _style(name)
+        axis.plot(*points[name], style["marker"], color=style["color"], markersize=8)
     axis.set_xscale("log")
     axis.set_xlabel(f"rows learned per second ({chosen} bits)")
     axis.set_ylabel("mAP over the whole base")

@@ -10,6 +10,7 @@ import click
 
 from foh_pg.cli.commands import load, stand_ins
 from foh_pg.errors import FohError
+from foh_pg.version import __version__
 
 EXIT_CODES = """
 Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABASE, PGSERVICE, ...) say.
@@ -67,3 +68,4 @@ app = Commands(
     help="A learned, label-aware vector index for PostgreSQL.\n" + EXIT_CODES,
     context_settings={"show_default": True, "max_content_width": 110},
 )
+app = click.version_option(__version__, message="foh-pg %(version)s")(app)

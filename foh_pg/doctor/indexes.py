@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +39,9 @@ FROM foh.index i CROSS JOIN LATERAL foh._check_tables(i) t
 GROUP BY i.name, t.problem ORDER BY i.name, t.problem
 """
 
+# A call such as SELECT foh.refresh('products').
+OUR_FUNCTION = re.compile(r"SELECT foh\.(\w+)\((?:'(?:[^']|'')*')\)")
+
 Row = dict[str, Any]
 
 
@@ -56,15 +61,11 @@ def index_findings(connection: psycopg.Connection[Any], max_lag: float) -> Itera
 
 
 def table_finding(row: Row) -> Finding:
-    """foh._check_tables says the cure after a colon, for all indexes alike; here it names this one."""
+    """foh._check_tables says the cure after a colon, as SQL; here it is the command that does the same."""
     problem, _, cure = row["problem"].partition(": ")
-    cure = cure or "run drop_index, which removes what is left"
-    for word, command in (
-        ("foh.refresh", "refresh"),
-        ("foh-pg repair", "repair"),
-        ("drop_index", "drop-index"),
-    ):
-        cure = cure.replace(word, f"foh-pg {command} {row['name']}")
+    cure = OUR_FUNCTION.sub(
+        lambda call: f"foh-pg {call[1].replace('_', '-')} {shlex.quote(row['name'])}", cure
+    )
     check = "triggers" if "trigger" in problem else "table"
     return Finding(check, ERROR, f"{problem} ({row['details']})", cure, row["name"])
 
@@ -75,25 +76,26 @@ def building(row: Row) -> Iterator[Finding]:
             "build",
             ERROR,
             "the index is not built: searches read the whole table",
-            f"foh-pg build {row['name']}",
+            f"foh-pg build {shlex.quote(row['name'])}",
             row["name"],
         )
 
 
 def last_error(row: Row) -> Iterator[Finding]:
     if row["error"]:
+        word = shlex.quote(row["name"])
         yield Finding(
             "run",
             ERROR,
             f"the last run failed: {' '.join(row['error'].split())}",
-            f"foh-pg update {row['name']}, once the cause is gone; foh-pg check {row['name']} "
-            "looks for damage",
+            f"foh-pg update {word}, once the cause is gone; foh-pg check {word} looks for damage",
             row["name"],
         )
 
 
 def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
     name, lag, ago = row["name"], row["lag_seconds"], row["run_ago"]
+    word = shlex.quote(name)
     if lag > max_lag and (ago is None or ago > lag):
         last = "there was none yet" if ago is None else f"the last began {span(ago)} ago"
         yield Finding(
@@ -101,7 +103,7 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
             ERROR,
             f"nobody updates the index: an entry has waited {span(lag)} in the stream, and no run began "
             f"since ({last})",
-            f"run foh-pg update {name} from cron or a timer, or foh-pg watch: docs/operations.md",
+            f"run foh-pg update {word} from cron or a timer, or foh-pg watch: docs/operations.md",
             name,
         )
     elif lag > max_lag or row["stream"] > max(FEW_ENTRIES, MUCH_STREAM * row["rows"]):
@@ -110,7 +112,7 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
             WARNING,
             f"the stream grows: {row['stream']} entries beside {row['rows']} rows in lists, the oldest "
             f"{span(lag)} old",
-            f"run foh-pg update {name} more often, without --max-seconds or with a larger --batch-size",
+            f"run foh-pg update {word} more often, without --max-seconds or with a larger --batch-size",
             name,
         )
     if row["deferred"] > max(FEW_DEFERRED, MUCH_DEFERRED * row["rows"]):
@@ -118,13 +120,14 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
             "deferred",
             WARNING,
             f"{row['deferred']} rows were written without bits (foh.defer): searches read the table for them",
-            f"foh-pg update {name}",
+            f"foh-pg update {word}",
             name,
         )
 
 
 def model(row: Row) -> Iterator[Finding]:
     name = row["name"]
+    word = shlex.quote(name)
     if row["status"] != "ready":
         return
     # Twice, since the share is an estimate from samples.
@@ -135,7 +138,7 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"{row['stale']:.1%} of the stored bits are those of older hash functions, and max_stale is "
             f"{row['max_stale']:.1%}",
-            f"foh-pg update {name}{budget}; foh-pg update {name} --full encodes every row again",
+            f"foh-pg update {word}{budget}; foh-pg update {word} --full encodes every row again",
             name,
         )
     if row["labels"] is not None and not row["trained"] and row["rows"] >= LABELLED:
@@ -143,7 +146,7 @@ def model(row: Row) -> Iterator[Finding]:
             "model",
             WARNING,
             f"the index has labels, {row['rows']} rows, and never learned: labels do not count",
-            f"foh-pg rebuild {name} trains on the rows there are, once {LABELLED} of them have labels",
+            f"foh-pg rebuild {word} trains on the rows there are, once {LABELLED} of them have labels",
             name,
         )
     if row["refused"] >= REFUSED:
@@ -152,7 +155,7 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"the last {REFUSED} models were worse than the present one and were not installed: new labels "
             "disagree with old ones",
-            f"foh-pg rebuild {name}, and the option forget below 1: docs/options.md",
+            f"foh-pg rebuild {word}, and the option forget below 1: docs/options.md",
             name,
         )
 

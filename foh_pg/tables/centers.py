@@ -139,7 +139,8 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
     known = np.array_equal(numbers, np.arange(len(numbers))) and area.max(initial=0) < len(numbers)
     if not known or not np.array_equal(ids, sample_ids):
         raise StateError(
-            f"the centers of index {index.name!r} and what is known of them differ: run foh-pg rebuild"
+            f"the centers of index {index.name!r} and what is known of them differ: "
+            f"run foh-pg rebuild {session.names['name']}"
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]
     return Centers(

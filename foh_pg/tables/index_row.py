@@ -101,11 +101,11 @@ def read_index(session: Session) -> IndexRow:
     if index.owner is not None and index.owner != index.acting:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "
-            f"{index.acting}: run SELECT foh.refresh('{index.name}') first"
+            f"{index.acting}: run SELECT foh.refresh({session.names['name']}) first"
         )
     if not index.intact:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
-            f"refreshed: run SELECT foh.refresh('{index.name}') first"
+            f"refreshed: run SELECT foh.refresh({session.names['name']}) first"
         )
     return index

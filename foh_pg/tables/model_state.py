@@ -60,14 +60,15 @@ def load_arrays(session: Session, name: str, version: int) -> Arrays | None:
         if chunk != number or hashlib.sha256(data).digest() != digest:
             raise StateError(
                 f"chunk {number} of state {name!r}, version {version}, is missing or damaged: "
-                "run foh-pg rebuild, which needs none of it"
+                f"run foh-pg rebuild {session.names['name']}, which needs none of it"
             )
     try:
         with np.load(io.BytesIO(b"".join(data for _, data, _ in rows)), allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise StateError(
-            f"state {name!r}, version {version}, cannot be read: run foh-pg rebuild, which needs none of it"
+            f"state {name!r}, version {version}, cannot be read: "
+            f"run foh-pg rebuild {session.names['name']}, which needs none of it"
         ) from error
 
 

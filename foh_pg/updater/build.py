@@ -93,7 +93,8 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     index = _locked(session, name)
     if kind == "build" and index.status == "ready" and index.version > 1:
         raise BuildError(
-            f"index {name!r} is built already: foh-pg update keeps it up to date, foh-pg rebuild trains anew"
+            f"index {name!r} is built already: foh-pg update {session.names['name']} keeps it up to date, "
+            f"foh-pg rebuild {session.names['name']} trains anew"
         )
     run = Run(index.name, kind, index.version, index.version, progress=progress)
     with recorded(session, run):

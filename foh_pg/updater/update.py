@@ -64,7 +64,7 @@ def update(
         session.lock(found.id, found.name)
         found = read_index(session)
         if found.status != "ready":
-            raise BuildError(f"index {index!r} is not built yet: run foh-pg build {index}")
+            raise BuildError(f"index {index!r} is not built yet: run foh-pg build {session.names['name']}")
         run = Run(found.name, "update", found.version, found.version, progress=progress)
         with recorded(session, run):
             if session.one(PLANNED)[0]:

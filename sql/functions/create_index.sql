@@ -72,7 +72,7 @@ BEGIN
     IF body.empty THEN
         UPDATE foh.index x SET status = 'ready' WHERE x.id = i.id;
     ELSE
-        RAISE NOTICE 'foh: % has rows; place them with: foh-pg build %', i.source_name, name;
+        RAISE NOTICE 'foh: % has rows; place them with: foh-pg build %', i.source_name, quote_literal(name);
     END IF;
     IF (i.options ->> 'homes')::int = 0 THEN
         RAISE NOTICE 'foh: with homes 0 only the % rows nearest to a center are in its list, and a row may be in none', i.options ->> 'neighbors'

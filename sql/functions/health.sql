@@ -27,10 +27,10 @@ BEGIN
         WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
         ORDER BY x.id DESC LIMIT 1) r ON true
     CROSS JOIN LATERAL (SELECT array_remove(ARRAY[
-        CASE WHEN s.status = 'building' THEN format('not built yet: run foh-pg build %s', s.name)
+        CASE WHEN s.status = 'building' THEN format('not built yet: run foh-pg build %L', s.name)
              WHEN s.status <> 'ready' THEN s.status END,
-        CASE WHEN s.lag_seconds > most THEN format('an entry has waited %s s in the stream, more than %s: is an updater running?',
-                                                   round(s.lag_seconds), round(most)) END,
+        CASE WHEN s.lag_seconds > most THEN format('an entry has waited %s s in the stream, more than %s: run foh-pg update %L, or foh-pg watch --all',
+                                                   round(s.lag_seconds), round(most), s.name) END,
         'the last run failed: ' || r.error], NULL) AS problems) p
     ORDER BY s.name;
 END

@@ -6,6 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner, Result
 
+import foh_pg
 from foh_pg.cli import app
 from foh_pg.schema import migrations
 from tests.postgres import Database, install_pgvector
@@ -183,6 +184,7 @@ class TestConnection:
         assert re.fullmatch(r"foh-pg: .*/nowhere.* Name the database with --dsn.*\n", result.stderr)
 
     def test_version(self) -> None:
+        assert CliRunner().invoke(app, ["--version"]).stdout == f"foh-pg {foh_pg.__version__}\n"
         assert CliRunner().invoke(app, ["version"]).stdout.startswith("foh-pg 0.")
         assert (
             json.loads(CliRunner().invoke(app, ["version", "--json"]).stdout)["revision"] == migrations.head()

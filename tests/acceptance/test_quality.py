@@ -76,7 +76,7 @@ class TestHealth:
         create_table(connection)
         insert(connection, range(10))
         create_index(connection)
-        assert "foh-pg build digits" in cli("health", code=5).stdout
+        assert "run foh-pg build 'digits'" in cli("health", code=5).stdout
         assert "no index 'digitz'" in cli("health", "digitz", code=1).stderr
 
     def test_in_sql(self, streamed: Connection) -> None:

@@ -103,7 +103,9 @@ def test_a_table_that_comes_into_the_metadata_later(cluster: Cluster, owner: psy
     write(owner, 0, rows[:10])
     owner.execute(KINDS["managed"])
     write(owner, 10, rows[10:20])
-    assert "renamed: run foh.refresh" in owner.execute("SELECT status FROM foh.index_stat").fetchone()[0]
+    assert (
+        "renamed: run SELECT foh.refresh(" in owner.execute("SELECT status FROM foh.index_stat").fetchone()[0]
+    )
     owner.execute("SELECT foh.refresh('products')")
     write(owner, 20, rows[20:])
     updater.update(cluster.dsn(), "products")

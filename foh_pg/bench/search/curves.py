@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from foh_pg.bench.plots import new_figure, to_svg
+from foh_pg.bench.plots import (
+    BLACK,
+    BLUE,
+    BROWN,
+    GRAY,
+    GREEN,
+    ORANGE,
+    PINK,
+    SKY,
+    VERMILION,
+    new_figure,
+    to_svg,
+)
 from foh_pg.bench.search.ours import BY_BITS, DIALS, LEARNED, NEAREST
 from foh_pg.bench.summary import Record, Report
 
 HNSW = "pgvector HNSW"
 
-_COLORS = {
-    f"foh, {LEARNED}": "#c1121f",
-    f"foh, {BY_BITS}": "#f28482",
-    f"foh, {NEAREST}": "#f77f00",
-    f"foh, {DIALS}": "#780000",
-    HNSW: "#1d3557",
-    "exact cosine": "#212529",
-    "supervised projection, HNSW on halfvec": "#2a9d8f",
-    "classify and filter, any": "#8a6fb0",
-    "classify and filter, nearest": "#c77dff",
-    "pgvector HNSW on signs": "#6a994e",
+# Color and marker of each curve.
+_LOOKS = {
+    f"foh, {LEARNED}": (VERMILION, "o"),
+    f"foh, {BY_BITS}": (ORANGE, "s"),
+    f"foh, {NEAREST}": (PINK, "^"),
+    f"foh, {DIALS}": (GREEN, "D"),
+    HNSW: (BLUE, "v"),
+    "exact cosine": (BLACK, "X"),
+    "supervised projection, HNSW on halfvec": (SKY, "P"),
+    "classify and filter, any": (BROWN, "<"),
+    "classify and filter, nearest": (BROWN, ">"),
+    "pgvector HNSW on signs": (SKY, "v"),
 }
 
-_OTHERS = (
-    *("#bc8a5f", "#8d99ae", "#457b9d", "#bc6c25", "#e07a5f", "#00b4d8"),
-    *("#ffb703", "#582f0e", "#d62ad0", "#606c38", "#9d8189", "#6c757d"),
+_OTHERS = tuple(
+    (color, marker)
+    for marker in ("h", "*", "p")
+    for color in (GRAY, BLACK, VERMILION, BLUE, GREEN, ORANGE, PINK)
 )
+
+
+def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Color and marker of each curve: its own where it is known, else the next that is free."""
+    others = iter(_OTHERS)
+    return {name: _LOOKS.get(name) or next(others, (GRAY, ".")) for name in names}
+
 
 FRONTIER = "Near in both senses: P@10 over recall@10"
 NEAREST_ONLY = "Nearest vectors and nothing else: recall@10 over CPU"
@@ -76,20 +97,25 @@ def frontier(records: Sequence[Record]) -> Any:
     The larger a point, the dearer its query.
     """
     figure, (axis,) = new_figure(1, 9.6, 5.4)
-    others = iter(_OTHERS)
+    found = _along(records)
+    looks = _looks(found)
     least = min((float(r["cpu_ms"]) for r in records), default=1.0) or 1e-3
-    for name, points in _along(records).items():
-        color = _COLORS.get(name) or next(others, "#6c757d")
+    for name, points in found.items():
+        color, marker = looks[name]
         x, y = [r["recall"] for r in points], [r["precision"] for r in points]
-        sizes = [14 * (float(r["cpu_ms"]) / least) ** 0.5 for r in points]
+        sizes = [26 * (float(r["cpu_ms"]) / least) ** 0.5 for r in points]
         axis.plot(x, y, "-", color=color, linewidth=1.2, zorder=2)
-        axis.scatter(x, y, s=sizes, color=color, label=name, zorder=3, alpha=0.85, linewidths=0)
+        # A white edge keeps points apart that lie on each other. Large points may reach beyond the axes.
+        axis.scatter(
+            x, y, s=sizes, color=color, marker=marker, label=name,
+            zorder=3, edgecolors="white", linewidths=0.6, clip_on=False,
+        )  # fmt: skip
     axis.set_xlabel("recall@10 of the exact nearest")
     axis.set_ylabel("P@10 by label")
     axis.set_xlim(-0.02, 1.02)
     legend = axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
     for handle in legend.legend_handles:
-        handle.set_sizes([28])
+        handle.set_sizes([40])
     return figure
 
 
@@ -105,11 +131,12 @@ def _along(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 def _over_cpu(records: Sequence[Record], measure: str, label: str) -> Any:
     figure, (axis,) = new_figure(1, 8.6, 4.4)
-    others = iter(_OTHERS)
-    for name, points in curves(records).items():
-        color = _COLORS.get(name) or next(others, "#6c757d")
+    found = curves(records)
+    looks = _looks(found)
+    for name, points in found.items():
+        color, marker = looks[name]
         x, y = [r["cpu_ms"] for r in points], [r[measure] for r in points]
-        axis.plot(x, y, "o-", color=color, label=name, markersize=4)
+        axis.plot(x, y, marker=marker, color=color, label=name, markersize=5)
     axis.set_xscale("log")
     axis.set_xlabel("CPU of the server per query, ms")
     axis.set_ylabel(label)

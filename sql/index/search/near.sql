@@ -16,6 +16,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $body$
 #variable_conflict use_variable
@@ -27,6 +28,9 @@ DECLARE
     truncated bigint := 0;
     unplaced {key_type}[];
     centers int[];
+    -- The query as rows and centers are compared with it.
+    unit {vector}.vector := {query_unit};
+    center_unit {query_type} := unit{center_cast};
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
     weight_code float8;
@@ -35,31 +39,30 @@ DECLARE
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
+    -- What the first search of a connection plans costs more than a search. So constants have the type of the other side, or
+    -- PostgreSQL would try all operators of that name, and LEAST and GREATEST compare as float8, which is sorted by in any case.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
-    -- the nearest centers.
-    SELECT m.scale, i.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({id}, '{source_oid}')
+    -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
+    SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            -- A query given as bits has no exact distance to rank a shortlist by.
            CASE WHEN vector IS NULL THEN 0
-                ELSE coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN labels * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END) END,
-           c.probes,
-           c.weight_code, labels * coalesce({weight_votes}, m.weight_votes),
+                ELSE coalesce(shortlist, {shortlist_option}, m.shortlist,
+                              CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END) END,
+           m.probes, m.weight_code, m.weight_votes,
            CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END,
-           {signature_zeros} || CASE WHEN bits IS NULL THEN coalesce(p.code, {zeros}) ELSE substring(bits FROM {code_from}) END,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(q.unit, c.probes) n) END
+           {signature_zeros}::varbit || CASE WHEN bits IS NULL THEN coalesce(m.code, {zeros}) ELSE substring(bits FROM {code_from}) END::varbit,
+           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n) END
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
-    FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
-    CROSS JOIN LATERAL (SELECT coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
-                               labels * coalesce({weight_code}, m.weight_code) AS weight_code OFFSET 0) c
-    -- Every center is compared with the unit vector of the query, so it is computed once.
-    CROSS JOIN (SELECT q.u, q.u{center_cast} AS unit FROM (SELECT {query_unit} AS u OFFSET 0) q OFFSET 0) q
-    CROSS JOIN {quantizer} g
-    -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
-    CROSS JOIN LATERAL (SELECT bit_or(p.mask) AS code FROM {projection} p
-                        WHERE bits IS NULL AND {needs_code} AND p.ctid >= '(0,0)'
-                          AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) p
-    WHERE i.id = {id};
+    FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.first_center, m.shortlist,
+                 coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
+                 labels * coalesce({weight_code}, m.weight_code) AS weight_code, labels * coalesce({weight_votes}, m.weight_votes) AS weight_votes,
+                 -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
+                 (SELECT bit_or(p.mask) FROM {projection} p
+                  WHERE bits IS NULL AND {needs_code} AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
+          FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m
+    CROSS JOIN {quantizer} g;
     -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
     IF bits IS NOT NULL THEN
         centers := ARRAY(SELECT n.center FROM {centers_by_bits}(query_geometry, probes) n);
@@ -72,7 +75,7 @@ BEGIN
         -- Even an unplaced entry that was the first of its key may replace one of a list: a build may have read its row.
         replaced := replaced OR cardinality(unplaced) > 0;
     END IF;
-    wanted := least(CASE WHEN again THEN greatest(k, ranked) * times ELSE greatest(k * times, ranked) END, 10000000);
+    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
     -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
@@ -82,8 +85,8 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    IF weight_code + weight_votes > 0 THEN
-        looked := greatest({looked}, 2 * wanted::bigint);
+    IF weight_code + weight_votes > 0::float8 THEN
+        looked := greatest({looked}, 2::float8 * wanted::float8);
         {second_look}
     ELSE
         looked := wanted;

@@ -14,6 +14,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $body$
 #variable_conflict use_variable

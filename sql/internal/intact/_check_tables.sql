@@ -1,4 +1,5 @@
--- What is wrong with the tables of an index: dropped, changed, or not watched by its triggers.
+-- What is wrong with the tables of an index: dropped, changed, or not watched by its triggers. After a colon, the statement that
+-- helps, ready to be run.
 CREATE OR REPLACE FUNCTION foh._check_tables(i foh.index) RETURNS TABLE (problem text, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -8,6 +9,8 @@ AS $function$
 DECLARE
     r record;
     dropped boolean := false;
+    refresh constant text := format('run SELECT foh.refresh(%L)', i.name);
+    drop_index constant text := format('run SELECT foh.drop_index(%L)', i.name);
     distributed constant boolean := coalesce(foh._citus_kind(i.source) = 'distributed', false);
     citus constant text[] := foh._begin_local();
 BEGIN
@@ -15,34 +18,34 @@ BEGIN
                     (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
     LOOP
         IF NOT EXISTS (SELECT FROM pg_class WHERE oid = r.oid) THEN
-            problem := 'a table of the index was dropped';
+            problem := 'a table of the index was dropped: ' || drop_index;
             detail := r.name;
             RETURN NEXT;
             dropped := true;
             CONTINUE;
         END IF;
         IF foh._qualified(r.oid) <> r.name THEN
-            problem := 'a table of the index was renamed: run foh.refresh';
+            problem := 'a table of the index was renamed: ' || refresh;
             detail := format('%s is now %s', r.name, foh._qualified(r.oid));
             RETURN NEXT;
         END IF;
         RETURN QUERY
-            SELECT 'a table of the index can have none any more: undo the change, or drop the index', format('%s %s', r.name, x.refusal)
+            SELECT 'a table of the index can have none any more: undo the change, or ' || drop_index, format('%s %s', r.name, x.refusal)
             FROM (VALUES (foh._refusal(r.oid)), (CASE WHEN r.oid = i.source THEN foh._key_refusal(r.oid) END)) AS x (refusal)
             WHERE x.refusal IS NOT NULL;
         RETURN QUERY
-            SELECT 'a trigger is missing or disabled: run foh.refresh, then foh-pg repair', format('%s on %s', e.event, r.name)
+            SELECT format('a trigger is missing or disabled: %s, then SELECT foh.repair(%L)', refresh, i.name), format('%s on %s', e.event, r.name)
             FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
             WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
                               WHERE g.tgrelid = r.oid AND g.tgname = format('foh_%s_%s', i.name, e.event) AND g.tgenabled IN ('O', 'A')
                                 AND CASE WHEN distributed THEN p.proname = (foh._node_names(i) ->> 'note_name')::name
                                          ELSE p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix END);
         RETURN QUERY
-            SELECT 'row-level security is forced on the owner, as whom the index reads: ALTER TABLE ... NO FORCE ROW LEVEL SECURITY', r.name
+            SELECT format('row-level security is forced on the owner, as whom the index reads: run ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foh._qualified(r.oid)), r.name
             FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner
             WHERE c.oid = r.oid AND c.relrowsecurity AND c.relforcerowsecurity AND NOT (o.rolsuper OR o.rolbypassrls);
         RETURN QUERY
-            SELECT 'a table of the index has changed hands: run foh.refresh',
+            SELECT 'a table of the index has changed hands: ' || refresh,
                    format('%s belongs to %I, the index to %I', r.name, pg_get_userbyid(c.relowner), foh._acting_role(i.name))
             FROM pg_class c WHERE c.oid = r.oid AND pg_get_userbyid(c.relowner) IS DISTINCT FROM foh._acting_role(i.name);
     END LOOP;
@@ -51,15 +54,16 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
-        SELECT 'pgvector has moved to another schema: run foh.refresh', 'it is in ' || foh._vector_schema()
+        SELECT 'pgvector has moved to another schema: ' || refresh, 'it is in ' || foh._vector_schema()
         FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name
           AND strpos(p.prosrc, foh._vector_schema() || '.vector_dims(') = 0;
     RETURN QUERY
-        SELECT 'a role may not use the schema of pgvector: grant it', format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), o.role)
+        SELECT 'a role may not use the schema of pgvector: run ' || g.command, g.command
         FROM (SELECT DISTINCT x.role FROM unnest(ARRAY[foh._acting_role(i.name), foh._owner()]) AS x (role)) o
+        CROSS JOIN LATERAL (SELECT format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), o.role) AS command) g
         WHERE NOT has_schema_privilege(o.role, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE');
     RETURN QUERY
-        SELECT 'a column has changed: run foh.refresh',
+        SELECT 'a column has changed: ' || refresh,
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
                       WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)
         FROM foh._columns(i) c WHERE NOT c.usable;

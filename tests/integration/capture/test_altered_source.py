@@ -141,7 +141,7 @@ class TestWritesGoOn:
         insert(connection, 1, X[1], other=text(X[2]))
         assert codes(connection) == {1: None}
         assert (
-            "a column has changed: run foh.refresh",
+            "a column has changed: run SELECT foh.refresh('idx')",
             None,
             "embedding embedding is named other",
         ) in problems(connection)
@@ -157,10 +157,25 @@ class TestWritesGoOn:
         write(items, 5)
         write(items, 6, table="retired")
         assert codes(items) == {6: None}
-        assert problems(items)[0][0] == "a table of the index was renamed: run foh.refresh"
+        assert problems(items)[0][0] == "a table of the index was renamed: run SELECT foh.refresh('idx')"
         items.execute("SELECT foh.refresh('idx')")
         write(items, 7, table="retired")
         assert codes(items) == {6: None, **expected_codes(items, {7: X[7]})}
+
+    def test_the_cure_can_be_pasted(self, connection: Connection) -> None:
+        """Whatever the index is called, the statement after "run" does what it says."""
+        name = "it's 100 %"
+        create_table(connection)
+        create_index(connection, name)
+        connection.execute("ALTER TABLE items RENAME TO renamed")
+        [problem] = connection.execute("SELECT unnest(problems) FROM foh.health()").fetchone() or [""]
+        connection.execute(problem.partition(": run ")[2].encode())
+        assert connection.execute("SELECT healthy FROM foh.health()").fetchall() == [(True,)]
+        connection.execute("ALTER TABLE renamed DISABLE TRIGGER USER")
+        [problem] = connection.execute("SELECT unnest(problems) FROM foh.health()").fetchone() or [""]
+        for cure in problem.partition(": run ")[2].split(", then "):
+            connection.execute(cure.encode())
+        assert connection.execute("SELECT healthy FROM foh.health()").fetchall() == [(True,)]
 
     def test_the_schema_is_renamed(self, connection: Connection, superuser: Connection) -> None:
         superuser.execute("CREATE SCHEMA shop AUTHORIZATION app_owner")
@@ -255,7 +270,10 @@ class TestWhatAnIndexCannotHave:
         assert problems(items) == []
         items.execute(change)
         ((problem, _, detail),) = problems(items)
-        assert problem == "a table of the index can have none any more: undo the change, or drop the index"
+        assert problem == (
+            "a table of the index can have none any more: "
+            "undo the change, or run SELECT foh.drop_index('idx')"
+        )
         assert cause in detail
         assert items.execute("SELECT status FROM foh.index_stat").fetchone() == (problem,)
         with pytest.raises((errors.WrongObjectType, errors.InvalidTableDefinition), match=cause):

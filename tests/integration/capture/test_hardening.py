@@ -131,7 +131,9 @@ def test_pgvector_moves(hardened: Database, how: str) -> None:
     superuser.execute(how.encode())
     session.execute("DELETE FROM app.items WHERE id = 119")
     assert any("rows are queued" in message for message in write(hardened, 1))
-    assert "pgvector has moved to another schema: run foh.refresh" in status(hardened, "app_owner")
+    assert "pgvector has moved to another schema: run SELECT foh.refresh('idx')" in status(
+        hardened, "app_owner"
+    )
     with pytest.raises(FohError, match=r"foh\.refresh"):
         update(hardened.dsn(), "idx")
     for connection in (reader, hardened.connect("app_reader")):

@@ -316,7 +316,7 @@ class TestOwners:
         insert(writer, 2, X[2])
         assert codes(superuser) == {**expected_codes(superuser, {1: X[1]}), 2: None}
         assert {problem for problem, _, _ in problems(writer)} >= {
-            "a table of the index has changed hands: run foh.refresh"
+            "a table of the index has changed hands: run SELECT foh.refresh('idx')"
         }
         with pytest.raises(errors.InsufficientPrivilege):
             items.execute("SELECT foh.refresh('idx')")

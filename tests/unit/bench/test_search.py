@@ -145,6 +145,14 @@ def test_everyone_is_in_the_line_up(single):
         assert any(word in name for name in full), word
 
 
+def test_no_two_curves_look_alike():
+    """Not even those that nobody has given a look: who cannot see the color goes by the marker."""
+    looks = curves._looks([*curves._LOOKS, *(f"another {number}" for number in range(12))])
+    assert len({*looks.values()}) == len(looks)
+    ours = [look for name, look in looks.items() if name.startswith("foh, ")]
+    assert len({color for color, _ in ours}) == len({marker for _, marker in ours}) == len(ours) == 4
+
+
 def test_curves_join_forms_that_differ_in_one_setting():
     shown = curves.curves(
         [
