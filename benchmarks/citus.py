@@ -1,8 +1,9 @@
 """What a search, a write and an update cost on a Citus cluster: one node, 8 shards and 32 shards.
 
 ``python -m benchmarks.citus --dsn COORDINATOR --rows 100000`` makes three tables with the same rows in the
-database of the DSN, each with an index, and prints CPU over all nodes and wall time per search. The servers
-must run on this machine: their CPU is read from /proc.
+database of the DSN, each with an index, and prints CPU over all nodes and wall time per search. Searches of
+the three take turns, in rounds, and the median of the rounds counts. The servers must run on this machine:
+their CPU is read from /proc.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from foh_pg.updater.pull import pull
 KINDS = {"one": 0, "eight": 8, "thirty": 32}
 DIMENSIONS = 128
 SETTLE = 0.5
+# Searches in a table before the next one has its turn.
+ROUND = 10
 
 
 def vectors(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
@@ -54,19 +57,21 @@ class Servers:
             self.postmasters.append(int(text.splitlines()[0]))
 
     def cpu(self) -> float:
+        nanoseconds = 0
         ticks = 0
         for file in Path("/proc").glob("[0-9]*/stat"):
             try:
                 # The name of the program, in parentheses, may hold anything.
                 fields = file.read_text().rpartition(")")[2].split()
+                ours = int(file.parent.name) in self.postmasters
+                if ours or int(fields[1]) in self.postmasters:
+                    nanoseconds += int((file.parent / "schedstat").read_text().split()[0])
             except OSError:
                 continue
-            if int(file.parent.name) in self.postmasters:
-                # Its own, and that of children that have ended.
-                ticks += sum(map(int, fields[11:15]))
-            elif int(fields[1]) in self.postmasters:
-                ticks += sum(map(int, fields[11:13]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+            if ours:
+                # That of children that have ended.
+                ticks += sum(map(int, fields[13:15]))
+        return nanoseconds / 1e9 + ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -115,39 +120,46 @@ class Bench:
     def measured(self, name: str, count: int) -> AbstractContextManager[None]:
         return measured(self.servers, self.results, f"{self.kind}: {name}", count)
 
-    def search(self, name: str, queries: np.ndarray[Any, Any], **options: Any) -> None:
-        index = Index.open(self.connection, self.table)
-        for query in queries[:50]:
-            index.search(query, 10, **options)
-        with self.measured(name, len(queries)):
-            for query in queries:
-                index.search(query, 10, **options)
-
     def pull(self) -> None:
         with open_session(self.dsn) as session:
             found = find_index(session, self.table)
             pull(session, Run(found.name, "update", found.version, found.version))
 
-    def write_and_update(
-        self, first: int, extra: np.ndarray[Any, Any], queries: np.ndarray[Any, Any]
-    ) -> None:
+    def write(self, first: int, extra: np.ndarray[Any, Any]) -> None:
         run, table = self.connection.execute, self.table
         with self.measured("INSERT one by one", 500):
             for number, row in enumerate(extra[:500]):
                 run(f"INSERT INTO {table} VALUES (%s, %s)", [first + number, str(row.tolist())])  # noqa: S608
         with self.measured("COPY a row", 4500):
             fill(self.connection, table, first + 500, extra[500:5000])
-        self.search("search, 5000 rows wait", queries)
-        if KINDS[self.kind]:
-            with self.measured("pull a row", 5000):
-                self.pull()
-            self.search("search, 5000 rows wait, pulled", queries)
-        updater.update(self.dsn, table)
-        fill(self.connection, table, first + 5000, extra[5000:7000])
+
+    def update(self, first: int, extra: np.ndarray[Any, Any]) -> None:
+        updater.update(self.dsn, self.table)
+        fill(self.connection, self.table, first + 5000, extra[5000:7000])
         with self.measured("update of 2000, a row", 2000):
-            updater.update(self.dsn, table)
-        run(f"DELETE FROM {table} WHERE id >= {first}")  # noqa: S608
-        updater.update(self.dsn, table)
+            updater.update(self.dsn, self.table)
+        self.connection.execute(f"DELETE FROM {self.table} WHERE id >= {first}")  # noqa: S608
+        updater.update(self.dsn, self.table)
+
+
+def search(benches: list[Bench], name: str, queries: np.ndarray[Any, Any], **options: Any) -> None:
+    """Search in all tables in turns; print what the median round took."""
+    indexes = [Index.open(bench.connection, bench.table) for bench in benches]
+    rounds = np.array_split(queries, max(len(queries) // ROUND, 1))
+    taken = np.empty((len(rounds), len(benches), 2))
+    for index in indexes:
+        for query in queries[:50]:
+            index.search(query, 10, **options)
+    for number, some in enumerate(rounds):
+        for place, index in enumerate(indexes):
+            cpu, wall = benches[place].servers.cpu(), time.perf_counter()
+            for query in some:
+                index.search(query, 10, **options)
+            wall = time.perf_counter() - wall
+            taken[number, place] = (benches[place].servers.cpu() - cpu) / len(some), wall / len(some)
+    for bench, (cpu, wall) in zip(benches, 1000 * np.median(taken, axis=0), strict=True):
+        bench.results[f"{bench.kind}: {name}"] = {"cpu_ms": cpu, "wall_ms": wall}
+        print(f"{bench.kind + ': ' + name:40s} cpu {cpu:8.3f} ms  wall {wall:8.3f} ms", flush=True)
 
 
 def main() -> None:
@@ -164,13 +176,22 @@ def main() -> None:
     data, queries, extra = vectors(arguments.rows), vectors(arguments.searches, 9), vectors(7000, 5)
     # Keys that no earlier run has used.
     first = arguments.rows + 1_000_000 * (1 + int(time.time()) % 100_000)
-    for kind in arguments.only:
-        bench = Bench(arguments.dsn, kind, servers, results)
-        if not arguments.keep:
+    benches = [Bench(arguments.dsn, kind, servers, results) for kind in arguments.only]
+    if not arguments.keep:
+        for bench in benches:
             bench.prepare(data)
-        bench.search("search, nothing waits", queries)
-        bench.search("search, shortlist 10", queries, shortlist=10)
-        bench.write_and_update(first, extra, queries)
+    search(benches, "search, nothing waits", queries)
+    search(benches, "search, shortlist 10", queries, shortlist=10)
+    for bench in benches:
+        bench.write(first, extra)
+    search(benches, "search, 5000 rows wait", queries)
+    for bench in benches:
+        if KINDS[bench.kind]:
+            with bench.measured("pull a row", 5000):
+                bench.pull()
+    search(benches, "search, 5000 rows wait, pulled", queries)
+    for bench in benches:
+        bench.update(first, extra)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(results, indent=1))
 

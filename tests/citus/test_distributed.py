@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 import threading
 import time
 from typing import Any
@@ -220,6 +222,28 @@ def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -
     assert inbox(owner) == 0
 
 
+def test_no_function_of_an_owner_runs_as_its_caller(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """An owner may alter its functions so that a superuser who calls them would run what the owner attached."""
+    built(cluster, owner)
+    superuser = cluster.connect(None)
+    calls = {
+        "pull(int, boolean, text)": "pull(10)",
+        "pulled(uuid[], text)": "pulled('{}')",
+        "inbox_stat(text)": "inbox_stat()",
+        "inbox_keys()": "inbox_keys()",
+        "record_shards(text)": "record_shards()",
+        "source_rows(int[])": "source_rows()",
+        "hamming(int[], bit)": "hamming('{1}', NULL)",
+    }
+    for signature, call in calls.items():
+        owner.execute(f"ALTER FUNCTION foh.digits_{signature} SECURITY INVOKER")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="was altered"):
+            superuser.execute(f"SELECT foh.digits_{call}")
+    owner.execute("SELECT foh.refresh('digits')")
+    for call in calls.values():
+        superuser.execute(f"SELECT foh.digits_{call}")
+
+
 @pytest.mark.parametrize("key", ["int", "bigint", "uuid", "text", "varchar"])
 def test_every_type_of_key(cluster: Cluster, owner: psycopg.Connection[Any], key: str) -> None:
     distribute(owner, key=key)
@@ -282,6 +306,34 @@ def test_a_table_that_is_distributed_later(cluster: Cluster, owner: psycopg.Conn
     sound(owner)
 
 
+def test_keys_as_long_as_a_key_can_be(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """Also while the shard of such a key moves by replication."""
+    drawn = random.Random(1)
+    keys = ["".join(drawn.choices(string.ascii_letters + string.digits, k=2690)) for _ in range(30)]
+    distribute(owner, key="text")
+    create_index(owner, options='{"exact_rows": 0}')
+    index = Index.open(owner, "digits")
+    vectors = digits()[0]
+    for number, key in enumerate(keys):
+        owner.execute("INSERT INTO digit VALUES (%s, %s, 'a')", [key, vector(vectors[number])])
+    # Every shard to the other worker.
+    superuser = cluster.connect(None)
+    for move in superuser.execute(
+        "SELECT s.shardid, n.nodename, n.nodeport, o.nodename, o.nodeport FROM pg_dist_shard s"
+        " JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)"
+        " JOIN pg_dist_node o ON o.groupid NOT IN (0, n.groupid) WHERE s.logicalrelid = 'digit'::regclass"
+    ).fetchall():
+        superuser.execute("SELECT citus_move_shard_placement(%s, %s, %s, %s, %s, 'force_logical')", move)
+    superuser.execute("CALL citus_cleanup_orphaned_resources()")
+    owner.execute("DELETE FROM digit WHERE id = %s", [keys[5]])
+    for _ in ("inbox", "lists"):
+        assert [keys.index(nearest(index, number)) for number in (3, 11, 29)] == [3, 11, 29]
+        assert nearest(index, 5) != keys[5]
+        updater.update(cluster.dsn(), "digits")
+    assert inbox(owner) == 0
+    sound(owner)
+
+
 def test_an_altered_column_fails_no_write(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
     index = built(cluster, owner)
     owner.execute("ALTER TABLE digit RENAME COLUMN embedding TO meaning")
@@ -292,6 +344,25 @@ def test_an_altered_column_fails_no_write(cluster: Cluster, owner: psycopg.Conne
     owner.execute("SELECT foh.refresh('digits')")
     index = Index.open(owner, "digits")
     assert [nearest(index, number) for number in (1000, 1001)] == [1000, 1]
+    # Keys that were noted without their vectors are read.
+    owner.execute("ALTER TABLE digit RENAME COLUMN meaning TO sense")
+    insert_sense = "INSERT INTO digit (id, sense, label) VALUES (%s, %s, 'new')"
+    for number in range(1003, 1013):
+        owner.execute(insert_sense, [number, vector(digits()[0][number])])
+    owner.execute("SELECT foh.refresh('digits')")
+    index = Index.open(owner, "digits")
+    assert [nearest(index, number) for number in range(1003, 1013)] == list(range(1003, 1013))
+    # Another number of dimensions: writes go on, and searches say what is wrong.
+    owner.execute("ALTER TABLE digit ALTER COLUMN sense TYPE extensions.vector(3) USING '[1,2,3]'")
+    owner.execute("INSERT INTO digit (id, sense) VALUES (1013, '[1,2,3]')")
+    owner.execute("UPDATE digit SET sense = '[1,2,4]' WHERE id = 1013")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed"):
+        nearest(index, 1003)
+    owner.execute("DELETE FROM digit WHERE id = 1013")
+
+
+def test_a_renamed_table(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
     owner.execute("ALTER TABLE digit RENAME TO numeral")
     owner.execute("INSERT INTO numeral VALUES (1002, %s, 'new')", [vector(digits()[0][1002])])
     owner.execute("SELECT foh.refresh('digits')")
@@ -314,6 +385,99 @@ def test_nothing_is_left_on_any_node(cluster: Cluster, owner: psycopg.Connection
     owner.execute("DROP TABLE digit CASCADE")
     owner.execute("SELECT foh.drop_index('digits')")
     assert owner.execute(left).fetchall() == []
+
+
+def test_rows_that_wait_are_found_behind_others(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """Entries of rows that are gone, have moved, or do not pass do not use up the answer."""
+    index = built(cluster, owner)
+    vectors = digits()[0]
+    # Far from all digits, of which the corners are empty.
+    query = np.zeros(64, np.float32)
+    query[[0, 7]] = 100
+
+    def beside(steps: float) -> str:
+        row = query.copy()
+        row[56] = 10 + 0.2 * steps
+        return vector(row)
+
+    def first(**arguments: Any) -> Any:
+        return index.search(query, 1, labels=0, **arguments)[0].key
+
+    # Two hundred rows nearer than row 1000, which are deleted again, moved away, or do not pass the filter.
+    for number in range(2000, 2200):
+        owner.execute("INSERT INTO digit VALUES (%s, %s, 'x', 1)", [number, beside(number - 2000)])
+    owner.execute("INSERT INTO digit VALUES (1000, %s, 'x', 5)", [beside(250)])
+    assert first() == 2000
+    owner.execute("DELETE FROM digit WHERE id BETWEEN 2000 AND 2099")
+    assert first() == 2100
+    assert first(filter="price = 5") == 1000
+    owner.execute("UPDATE digit SET embedding = %s WHERE id >= 2100", [vector(vectors[3])])
+    assert first() == 1000
+    owner.execute("UPDATE digit SET embedding = NULL WHERE id > 2000")
+    # One row that is written again and again.
+    for number in range(100):
+        owner.execute("UPDATE digit SET embedding = %s WHERE id = 7", [beside(number)])
+    assert [m.key for m in index.search(query, 2, labels=0)] == [7, 1000]
+    sound(owner)
+
+
+@pytest.mark.parametrize(
+    ("column", "distance", "operator"),
+    [
+        ("extensions.vector", "l2", "<->"),
+        ("extensions.vector(64)", "ip", "<#>"),
+        ("extensions.halfvec(64)", "l2", "<->"),
+        ("real[]", "cosine", "<=>"),
+    ],
+)
+def test_every_distance_and_type_of_column(
+    cluster: Cluster, owner: psycopg.Connection[Any], column: str, distance: str, operator: str
+) -> None:
+    owner.execute(f"CREATE TABLE digit (id int PRIMARY KEY, embedding {column})")
+    owner.execute("SET citus.shard_count = 4")
+    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+    owner.execute(
+        "SELECT foh.create_index('digits', 'digit', 'embedding', dimensions => 64, distance => %s, options => %s)",
+        [distance, '{"exact_rows": 0}'],
+    )
+    updater.build(cluster.dsn(), "digits")
+    vectors = digits()[0]
+    cast = f"%s::extensions.vector::{column}"
+    for number in range(120):
+        owner.execute(f"INSERT INTO digit VALUES (%s, {cast})", [number, vector(vectors[number])])
+    if column == "real[]":
+        owner.execute("INSERT INTO digit VALUES (500, '{1,2,NaN}'), (501, NULL)")
+    index = Index.open(owner, "digits")
+    nearest_first = (
+        f"SELECT id FROM digit WHERE id < 500"
+        f" ORDER BY embedding::extensions.vector OPERATOR(extensions.{operator}) %s::extensions.vector, id LIMIT 5"
+    )
+    for number in range(1000, 1010):
+        found = [m.key for m in index.search(vectors[number], 5)]
+        assert found == [key for (key,) in owner.execute(nearest_first, [vector(vectors[number])])]
+    owner.execute("DELETE FROM digit WHERE id = 500")
+    updater.update(cluster.dsn(), "digits")
+    sound(owner)
+
+
+def test_a_session_that_forgets_what_it_prepared(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """Shards of the coordinator are read in the session of the caller."""
+    index = built(cluster, owner)
+    superuser = cluster.connect(None)
+    share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
+    superuser.execute(share, [True])
+    try:
+        superuser.execute("SELECT rebalance_table_shards('digit', shard_transfer_mode => 'block_writes')")
+        for forget in ("DEALLOCATE ALL", "DISCARD ALL"):
+            assert [nearest(index, number) for number in range(0, 60, 7)] == list(range(0, 60, 7))
+            owner.execute(forget, prepare=False)
+        owner.prepare_threshold = None
+        assert [nearest(index, number) for number in range(0, 60, 7)] == list(range(0, 60, 7))
+    finally:
+        superuser.execute(share, [False])
+        superuser.execute(
+            "SELECT citus_drain_node(nodename, nodeport, 'block_writes') FROM pg_dist_node WHERE groupid = 0"
+        )
 
 
 def test_a_watcher_takes_in_what_waits_on_the_nodes(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:

@@ -16,7 +16,7 @@ DECLARE
 BEGIN
     PERFORM foh._guard({name}, caller);
     PERFORM {record_shards}();
-    SELECT array_agg(i.entry), array_agg(i.key) FILTER (WHERE i.op = 'n'), bool_or(i.op <> 'n') INTO entries, keys, marked
+    SELECT array_agg(i.entry), array_agg(i.key) FILTER (WHERE i.op IN ('n', 'd')), bool_or(i.op NOT IN ('n', 'd')) INTO entries, keys, marked
     FROM (SELECT i.entry, i.key, i.op FROM {inbox} i LIMIT most) i;
     IF marked THEN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);

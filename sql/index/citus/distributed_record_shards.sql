@@ -1,6 +1,6 @@
 -- Writes down which shards the table has, which shard of the inbox lies beside each, and a key that leads to it. Does nothing where that
 -- is written down already: the shards change when one is split, not when one moves.
-CREATE OR REPLACE FUNCTION {record_shards}() RETURNS void
+CREATE OR REPLACE FUNCTION {record_shards}(caller text DEFAULT foh._identity()) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
@@ -12,6 +12,7 @@ DECLARE
     found {key_type};
     leads bigint;
 BEGIN
+    PERFORM foh._guard({name}, caller);
     SELECT array_agg(s.shardid ORDER BY s.shardid) INTO present FROM pg_dist_shard s WHERE s.logicalrelid = {source_text}::regclass;
     SELECT array_agg(s.shard ORDER BY s.shard) INTO known FROM {shard} s;
     IF known IS NOT DISTINCT FROM present THEN
@@ -24,7 +25,9 @@ BEGIN
         leads := get_shard_id_for_distribution_column({source_text}::regclass, found);
         IF NOT EXISTS (SELECT FROM {shard} s WHERE s.shard = leads) THEN
             INSERT INTO {token} (key) VALUES (found) ON CONFLICT DO NOTHING;
-            INSERT INTO {shard} (shard, inbox, token) VALUES (leads, get_shard_id_for_distribution_column({inbox_text}::regclass, found), found);
+            INSERT INTO {shard} (shard, inbox, token, first)
+            SELECT leads, get_shard_id_for_distribution_column({inbox_text}::regclass, found), found, d.shardminvalue::int
+            FROM pg_dist_shard d WHERE d.shardid = leads;
         END IF;
     END LOOP;
 END

@@ -25,12 +25,17 @@ DECLARE
     again boolean := false;
     more bigint;
     path pg_catalog.text;
+    query_text pg_catalog.text := query::pg_catalog.text;
     answer pg_catalog.text[];
     fallback boolean;
     rows_keys {key_type}[];
     rows_scores pg_catalog.float8[];
-    rows_wait boolean[];
-    wait boolean[];
+    -- Where the key is in near.keys; null where the row waits.
+    rows_places bigint[];
+    -- In a search by bits, how far each row is that waits, by its key.
+    late pg_catalog.jsonb;
+    -- What the labels add for a row that waits.
+    lean pg_catalog.float8;
     keys {key_type}[];
     distances int[];
     scores pg_catalog.float8[];
@@ -56,44 +61,47 @@ BEGIN
         fallback := false;
         rows_keys := '{}';
         rows_scores := '{}';
-        rows_wait := '{}';
-        FOR node IN SELECT n.token, n.shards, n.inboxes FROM {nodes}() n LOOP
-            SELECT {read}(node.shards, node.inboxes, near.keys, query, near.scale, k, filter, params, path) INTO answer
+        rows_places := '{}';
+        -- Citus finds the shard of a row by the hash of its key.
+        FOR node IN
+            SELECT n.token, n.shards, n.inboxes, w.keys, w.homes, w.places
+            FROM (SELECT n.node, (pg_catalog.array_agg(n.token))[1] AS token, pg_catalog.array_agg(n.shard) AS shards, pg_catalog.array_agg(n.inbox) AS inboxes
+                  FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
+                               pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n GROUP BY n.node) n
+            CROSS JOIN LATERAL (SELECT pg_catalog.array_agg(w.key) AS keys, pg_catalog.array_agg(before.shards[w.at]) AS homes, pg_catalog.array_agg(w.place) AS places
+                                FROM (SELECT w.key, w.place, pg_catalog.width_bucket(pg_catalog.worker_hash(w.key{key_collate}), before.firsts) AS at
+                                      FROM pg_catalog.unnest(near.keys) WITH ORDINALITY AS w (key, place)) w
+                                WHERE before.nodes[w.at] OPERATOR(pg_catalog.=) n.node) w
+        LOOP
+            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, near.scale, k, filter, params, path) INTO answer
             FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
             EXIT WHEN answer IS NULL;
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
+            ELSIF answer[1] IS NOT NULL THEN
+                rows_keys := rows_keys OPERATOR(pg_catalog.||) answer[1]::{key_type}[];
+                rows_scores := rows_scores OPERATOR(pg_catalog.||) answer[2]::pg_catalog.float8[];
+                rows_places := rows_places OPERATOR(pg_catalog.||) answer[3]::pg_catalog.int8[];
             END IF;
-            -- Every three texts are arrays: keys, their scores, and whether each key waits.
-            FOR part IN 0 .. pg_catalog.cardinality(answer) OPERATOR(pg_catalog./) 3 OPERATOR(pg_catalog.-) 1 LOOP
-                keys := answer[3 OPERATOR(pg_catalog.*) part OPERATOR(pg_catalog.+) 1];
-                scores := answer[3 OPERATOR(pg_catalog.*) part OPERATOR(pg_catalog.+) 2];
-                wait := answer[3 OPERATOR(pg_catalog.*) part OPERATOR(pg_catalog.+) 3];
-                rows_keys := rows_keys OPERATOR(pg_catalog.||) keys;
-                rows_scores := rows_scores OPERATOR(pg_catalog.||) scores;
-                rows_wait := rows_wait OPERATOR(pg_catalog.||) wait;
-            END LOOP;
         END LOOP;
         since := {moment}();
         CONTINUE WHEN answer IS NULL OR before.version OPERATOR(pg_catalog.<>) since.version OR before.placements OPERATOR(pg_catalog.<>) since.placements
                       OR coalesce(before.last, 0::pg_catalog.int8) OPERATOR(pg_catalog.<>) coalesce(since.last, 0::pg_catalog.int8);
         EXIT WHEN fallback;
+        -- A query given as bits is compared with the bits of the rows that wait.
+        IF query IS NULL THEN
+            SELECT pg_catalog.jsonb_object_agg(h.key, h.distance) INTO late
+            FROM {hamming}(ARRAY(SELECT w.key FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_places) AS place) w WHERE w.place IS NULL),
+                           pg_catalog.substring(code, 1, {geometry_bits})) h;
+        END IF;
+        lean := (SELECT pg_catalog.avg(l) FROM pg_catalog.unnest(near.leans) l);
         SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
         FROM (SELECT e.key, e.distance,
                      CASE WHEN e.distance IS NOT NULL AND (near.ranked OPERATOR(pg_catalog.=) 0 OR e.score IS NULL) THEN {bit_score}(e.distance) ELSE e.score END
-                         OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
-              FROM (SELECT DISTINCT ON (f.key) f.key, f.score,
-                           CASE WHEN NOT f.waits THEN n.distance WHEN query IS NULL THEN h.distance END AS distance,
-                           CASE WHEN f.waits THEN m.lean ELSE n.lean END AS lean
-                    FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_scores) AS score, pg_catalog.unnest(rows_wait) AS waits) f
-                    LEFT JOIN (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) n
-                        ON n.key OPERATOR(pg_catalog.=) f.key
-                    CROSS JOIN (SELECT pg_catalog.avg(l) AS lean FROM pg_catalog.unnest(near.leans) l) m
-                    -- A query given as bits is compared with the bits of the rows that wait.
-                    LEFT JOIN {hamming}(CASE WHEN query IS NULL THEN ARRAY(SELECT w.key FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_wait) AS waits) w WHERE w.waits) END,
-                                        pg_catalog.substring(code, 1, {geometry_bits})) h ON h.key OPERATOR(pg_catalog.=) f.key
-                    -- A row that waits is newer than what the lists hold of it.
-                    ORDER BY f.key, f.waits DESC) e
+                         OPERATOR(pg_catalog.+) coalesce(CASE WHEN e.place IS NULL THEN lean ELSE near.leans[e.place] END, 0::pg_catalog.float8) AS score
+              FROM (SELECT f.key, f.score, f.place,
+                           CASE WHEN f.place IS NOT NULL THEN near.distances[f.place] ELSE (late OPERATOR(pg_catalog.->>) f.key::pg_catalog.text)::int END AS distance
+                    FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_scores) AS score, pg_catalog.unnest(rows_places) AS place) f) e
               ORDER BY 3 LIMIT k) t;
         IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);

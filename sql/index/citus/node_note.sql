@@ -1,5 +1,5 @@
--- The trigger of the shards: notes the keys that a statement touched, in the transaction and on the node of the statement. Nothing is
--- encoded here: the hash functions are on the coordinator. Runs as the owner of the table.
+-- The trigger of the shards: notes the keys that a statement touched, and their vectors, in the transaction and on the node of the
+-- statement. Nothing is encoded here: the hash functions are on the coordinator. Runs as the owner of the table.
 -- The shard of the inbox is written to by its own name. Through Citus the statement would wait for a move of the shard, which in turn
 -- waits for this transaction.
 CREATE OR REPLACE FUNCTION {note}() RETURNS trigger
@@ -34,18 +34,22 @@ BEGIN
     END LOOP;
     -- A column may have been renamed or retyped since. The write never fails for this.
     SELECT count(*) FILTER (WHERE a.attname = {key_text} AND a.atttypid = {key_type_text}::regtype)
-           + count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = {embedding_type_text}::regtype) * 2
+           + count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = to_regtype({embedding_type_text}) AND a.atttypmod = {embedding_typmod}) * 2
            + count(*) FILTER (WHERE a.attname IS NOT DISTINCT FROM {labels_text}::name) * 4 INTO columns
     FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped;
     IF columns & 1 = 0 THEN
         EXECUTE format('INSERT INTO %s (key, op) VALUES (%L, ''r'')', inbox, {key_zero});
+    ELSIF TG_OP = 'DELETE' THEN
+        EXECUTE format('INSERT INTO %s (key, op) SELECT o.%I, ''d'' FROM old_rows o', inbox, {key_text});
+    ELSIF TG_OP = 'INSERT' AND columns & 2 = 2 THEN
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT s.{key} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE format('INSERT INTO %s (key) SELECT n.%I FROM new_rows n', inbox, {key_text});
-    ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE format('INSERT INTO %s (key) SELECT o.%I FROM old_rows o', inbox, {key_text});
     ELSIF columns = {columns_expected} THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ (key) SELECT coalesce(s.{key}, o.{key}) FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
-                                                 WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed}$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT coalesce(s.{key}, o.{key}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
+                                                       WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed} OFFSET 0) s$sql$;
     ELSE
         EXECUTE format('INSERT INTO %1$s (key) SELECT n.%2$I FROM new_rows n UNION SELECT o.%2$I FROM old_rows o', inbox, {key_text});
     END IF;

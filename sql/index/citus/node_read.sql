@@ -1,79 +1,110 @@
 -- The step of a search that a node does for all shards it has: reads the rows of the keys found, and the nearest of those that wait in
 -- the inbox, with the rights of the caller, so that policies and the filter hold. shards, inboxes: the numbers of the shards that the
--- coordinator knows to be here. path: the search_path of the caller, in which the filter was written.
--- Returns arrays of keys, of scores, and of whether each key waits, as three texts, or as six: those found, then those that wait. Null
--- where a shard is not here any more; a single word where the lists cannot answer.
-CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], query {vector}.vector, scale float8, k int, filter text,
+-- coordinator knows to be here; homes: the shard of each key; places: a number of each key; path: the search_path of the caller, in which
+-- the filter was written.
+-- Returns arrays of keys, of scores and of places, null where the key waits, as three texts. Null where a shard is not here any more, or
+-- to be asked again; a single word where the lists cannot answer.
+CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], homes bigint[], places bigint[], query text, scale float8, k int, filter text,
                                   params jsonb, path text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
+-- The lookup by key is pinned: the plan may have been made when the shards were empty.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET jit = off
 AS $body$
 DECLARE
-    -- Where there is no filter, the statement that reads what was found is planned once in a session. A setting of the same name
-    -- says that it was planned.
-    plan constant text := 'foh_' || left(encode(sha256(convert_to({plan_text} || array_to_string(shards, ' '), 'UTF8')), 'hex'), 32);
-    plain constant boolean := filter IS NULL AND query IS NOT NULL;
-    condition constant text := coalesce('AND (' || filter || E'\n)', '');
-    -- What a row is ranked by; null in a search by bits.
-    score constant text := CASE WHEN query IS NULL THEN 'NULL::pg_catalog.float8' ELSE $sql${node_score}$sql$ END;
-    waits {key_type}[];
-    waiting int := 0;
-    late text := '';
-    parts text := '';
-    bytes bigint;
+    count constant int := cardinality(shards);
+    -- The statement that reads rows without a filter is prepared once in a session. A setting of the same name holds the numbers of the
+    -- shards that it reads, their oids, and the oids of their inboxes.
+    prepared bigint[] := nullif(current_setting('foh.{plan}', true), '')::bigint[];
+    gone boolean := true;
+    -- The shards for which something may wait, and their inboxes.
+    late_shards bigint[];
+    late_inboxes bigint[];
+    late_keys {key_type}[];
+    late_homes bigint[];
+    cut boolean := false;
+    reach float8;
+    resync boolean;
+    -- Several entries of an inbox may be about one key, and the row may have been deleted since.
+    most bigint := 2 * k::bigint + 16;
+    all_keys {key_type}[] := keys;
+    all_homes bigint[] := homes;
+    all_places bigint[] := places;
+    -- For each key the row out of its shard: that of no other shard is looked up, since PostgreSQL tests the number of the shard first.
+    -- Numbers of shards and the filter go in between.
+    opening constant text := $sql$
+        SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.score)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text]
+        FROM (SELECT s.key, {node_score} AS score, k.place
+              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($6) AS place) k
+              CROSS JOIN LATERAL ($sql$;
+    lookup constant text := $sql$SELECT s.{key} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
+    by_key constant text := $sql$ AND s.{key} OPERATOR(pg_catalog.=) k.key$sql$;
+    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL) r$sql$;
+    statement text;
     answer text[];
-    further text[];
 BEGIN
-    FOR number IN 1 .. cardinality(shards) LOOP
-        bytes := pg_relation_size(to_regclass({inbox_prefix} || inboxes[number] || '"'));
-        IF bytes IS NULL OR to_regclass({source_prefix} || shards[number] || '"') IS NULL THEN
-            RETURN NULL;
-        ELSIF bytes > 0 THEN
+    LOOP
+        IF prepared[1 : count] = shards THEN
             -- In an empty file nothing waits. A file that is not empty may hold nothing but deleted entries.
-            waits := {waiting}(inboxes[number]);
-            IF waits IS NULL THEN
-                RETURN ARRAY['resync'];
-            ELSIF cardinality(waits) > 0 THEN
-                waiting := waiting + cardinality(waits);
-                late := late || $sql$ UNION ALL SELECT s.{key}, {to_vector}, true FROM $sql$ || {source_prefix} || shards[number]
-                        || $sql$" s WHERE s.{key} OPERATOR(pg_catalog.=) ANY ($sql$ || quote_literal(waits::text) || $sql$) $sql$ || condition;
-            END IF;
+            SELECT bool_or(s.readable IS NULL OR s.bytes IS NULL), array_agg(s.shard) FILTER (WHERE s.bytes > 0), array_agg(s.inbox) FILTER (WHERE s.bytes > 0)
+            INTO gone, late_shards, late_inboxes
+            FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox,
+                         has_table_privilege(unnest(prepared[count + 1 : 2 * count])::oid, 'SELECT') AS readable,
+                         pg_relation_size(unnest(prepared[2 * count + 1 : 3 * count])::oid::regclass) AS bytes) s;
         END IF;
+        EXIT WHEN NOT gone;
+        prepared := shards || ARRAY(SELECT to_regclass({source_prefix} || s || '"')::oid::bigint FROM unnest(shards) s)
+                           || ARRAY(SELECT to_regclass({inbox_prefix} || s || '"')::oid::bigint FROM unnest(inboxes) s);
+        IF array_position(prepared, NULL) IS NOT NULL THEN
+            RETURN NULL;
+        END IF;
+        IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
+            DEALLOCATE {plan};
+        END IF;
+        statement := (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key, ' UNION ALL ') FROM unnest(shards) s);
+        EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], float8, bigint[]) AS ' || opening || statement || closing;
+        PERFORM set_config('foh.{plan}', prepared::text, false);
     END LOOP;
-    IF NOT plain OR current_setting('foh.' || plan, true) IS DISTINCT FROM 'prepared' THEN
-        FOR number IN 1 .. cardinality(shards) LOOP
-            parts := parts || CASE number WHEN 1 THEN '' ELSE ' UNION ALL ' END || $sql$SELECT s.{key} AS key, {to_vector} AS x, false AS waits FROM $sql$
-                     || {source_prefix} || shards[number] || $sql$" s WHERE s.{key} OPERATOR(pg_catalog.=) ANY ($3) $sql$ || condition;
-        END LOOP;
+    IF filter IS NOT NULL THEN
+        statement := opening || (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key || ' AND (' || filter || E'\n)', ' UNION ALL ')
+                                 FROM unnest(shards) s) || closing;
+        PERFORM set_config('search_path', path, true);
     END IF;
-    IF plain THEN
-        IF parts <> '' THEN
-            IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = plan) THEN
-                EXECUTE format('DEALLOCATE %I', plan);
+    LOOP
+        IF late_shards IS NOT NULL THEN
+            SELECT w.keys, w.homes, w.cut, w.reach, w.resync INTO late_keys, late_homes, cut, reach, resync
+            FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, scale, most) w;
+            IF resync THEN
+                RETURN ARRAY['resync'];
             END IF;
-            EXECUTE format('PREPARE %I ({vector}.vector, jsonb, {key_type}[], int, float8) AS ', plan)
-                    || $sql$SELECT ARRAY[array_agg(r.key)::text, array_agg(r.score)::text, array_fill(false, ARRAY[count(*)::int])::text]
-                            FROM (SELECT s.key, {node_score} AS score FROM ($sql$ || parts || $sql$) s WHERE s.x IS NOT NULL) r$sql$;
-            PERFORM set_config('foh.' || plan, 'prepared', false);
+            SELECT pg_catalog.array_agg(w.key), pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO all_keys, all_homes, all_places
+            FROM (SELECT DISTINCT l.key, l.home, NULL::bigint AS place FROM (SELECT pg_catalog.unnest(late_keys) AS key, pg_catalog.unnest(late_homes) AS home) l
+                  UNION ALL
+                  SELECT f.* FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
+                  WHERE (f.key OPERATOR(pg_catalog.=) ANY (late_keys)) IS NOT TRUE) w;
         END IF;
-        EXECUTE format('EXECUTE %I (%L, NULL, %L, NULL, %L)', plan, query, keys, scale) INTO answer;
-        IF waiting > 0 THEN
-            EXECUTE 'SELECT ARRAY[array_agg(r.key)::text, array_agg(r.score)::text, array_agg(true)::text]
-                     FROM (SELECT s.key, ' || score || ' AS score FROM (SELECT NULL::{key_type} AS key, NULL::{vector}.vector AS x, true AS waits WHERE false' || late || ') s
-                           WHERE s.x IS NOT NULL ORDER BY 2 LIMIT $6) r'
-            INTO further USING query, NULL, NULL, NULL, scale, k;
+        IF filter IS NULL THEN
+            BEGIN
+                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, scale, all_places) INTO answer;
+            EXCEPTION WHEN invalid_sql_statement_name THEN
+                -- On the coordinator this is the session of the caller, who may have said DEALLOCATE ALL.
+                PERFORM pg_catalog.set_config('foh.{plan}', '', false);
+                RETURN NULL;
+            END;
+        ELSE
+            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_keys, all_homes, scale, all_places;
         END IF;
-        RETURN answer || further;
-    END IF;
-    PERFORM set_config('search_path', path, true);
-    -- Returns all of the keys that were found, and the nearest of those that wait.
-    EXECUTE 'SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.score)::pg_catalog.text, pg_catalog.array_agg(r.waits)::pg_catalog.text]
-             FROM (SELECT s.key, ' || score || ' AS score, s.waits FROM (SELECT $2 AS params) v CROSS JOIN LATERAL (
-                       ' || parts || late || ' OFFSET 0) s WHERE s.x IS NOT NULL
-                   ORDER BY s.waits, 2 LIMIT pg_catalog.cardinality($3) OPERATOR(pg_catalog.+) $6) r'
-    INTO answer USING query, params, keys, NULL, scale, CASE WHEN query IS NULL THEN waiting ELSE k END;
+        EXIT WHEN NOT cut;
+        -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
+        -- noted may be rounded.
+        EXIT WHEN k OPERATOR(pg_catalog.<=) (
+            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::float8[]) AS score, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
+            WHERE r.place IS NULL AND r.score OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::float8));
+        most := most OPERATOR(pg_catalog.*) 4;
+    END LOOP;
     RETURN answer;
 END
 $body$;

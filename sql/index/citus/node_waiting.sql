@@ -1,15 +1,23 @@
--- The keys that wait in one shard of the inbox, for roles that may search but may not read the inbox. Null where one of the
--- entries is a marker that the whole table must be read again.
-CREATE OR REPLACE FUNCTION {waiting}(shard bigint) RETURNS {key_type}[]
+-- The keys that wait in some shards of the inbox and are nearest to a query by the vectors that were noted, and the shard that each is
+-- in, for roles that may search but may not read the inbox; all keys where there is no query. A key comes once for each of its entries.
+-- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted with a score below reach. resync: one
+-- of the entries says that the whole table must be read again, or too many keys are without a vector.
+CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, scale float8, wanted bigint,
+                                     OUT keys {key_type}[], OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = on
+SET jit = off
 AS $body$
 DECLARE
-    keys {key_type}[];
-    marked boolean;
+    parts constant text := (SELECT string_agg(format('SELECT i.key, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
+                            FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
 BEGIN
-    EXECUTE format('SELECT array_agg(DISTINCT i.key), coalesce(bool_or(i.op <> ''n''), false) FROM %I.%I i', {schema_text}, {inbox_name} || '_' || shard)
-    INTO keys, marked;
-    RETURN CASE WHEN NOT marked THEN coalesce(keys, '{}') END;
+    EXECUTE $sql$
+        SELECT array_agg(e.key), array_agg(e.home), coalesce(count(*) >= $2, false), max(e.distance), coalesce(bool_or(e.op <> 'n') OR count(*) - count(e.distance) >= $2, false)
+        FROM (SELECT i.key, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
+              WHERE i.op <> 'd' ORDER BY 4 NULLS FIRST LIMIT $2) e$sql$
+    INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, CASE WHEN query IS NOT NULL THEN wanted END;
+    reach := {noted_score};
 END
 $body$;

@@ -51,7 +51,6 @@ AS $function$
         'source_rows',
         'record_shards',
         'moment',
-        'nodes',
         'visible'
     ]
 $function$;

@@ -24,7 +24,7 @@ BEGIN
     FOR t IN SELECT m.name, m.body FROM foh._node_templates() m WHERE m.name <> 'node_tables' ORDER BY m.name LOOP
         EXECUTE foh._render(t.body, names);
     END LOOP;
-    EXECUTE foh._render('REVOKE ALL ON FUNCTION {waiting}(bigint) FROM PUBLIC', names);
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', to_regproc(names ->> 'waiting')::regprocedure);
     FOR t IN SELECT format('foh_%s_%s', i.name, lower(e.event)) AS name, e.event, e.rows
              FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
                           ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),

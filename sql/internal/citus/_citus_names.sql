@@ -25,14 +25,19 @@ BEGIN
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
         'source_text', quote_literal(i.source_name),
-        -- What the plan that a session on a node keeps depends on.
-        'plan_text', quote_literal(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema(), '')),
+        -- The name of the statement that a session on a node prepares: another one where the statement is another.
+        'plan', 'foh_' || md5(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema())),
         'key_text', quote_literal(i.key),
         'key_type_text', quote_literal(i.key_type::text),
         'embedding_text', quote_literal(i.embedding),
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
+        'embedding_typmod', i.embedding_typmod,
+        -- The score of what was noted at the distance reach. Cosine: the vectors that were noted have length one.
+        'noted_score', CASE i.distance WHEN 'cosine' THEN '1 + reach' WHEN 'l2' THEN 'reach / scale' ELSE 'reach / scale / scale' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
         'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
+        -- A text as long as a key can be would not fit an index with another column beside it.
+        'inbox_identity', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
         -- key_zero: some key. key_numbered: another key for every number.
         'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
                                           WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,

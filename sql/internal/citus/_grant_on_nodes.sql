@@ -8,8 +8,8 @@ DECLARE
 BEGIN
     IF foh._citus_kind(i.source) = 'distributed' THEN
         was := foh._begin_spread(i);
-        EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s(bigint) FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s(bigint) TO %I' END,
-                       foh._node_names(i) ->> 'waiting', role);
+        EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s TO %I' END,
+                       to_regproc(foh._node_names(i) ->> 'waiting')::regprocedure, role);
         PERFORM foh._end_spread(was);
     END IF;
 END

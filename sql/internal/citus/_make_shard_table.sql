@@ -7,8 +7,8 @@ BEGIN
     IF NOT (names ->> 'distributed')::boolean OR to_regclass(names ->> 'shard') IS NOT NULL THEN
         RETURN false;
     END IF;
-    -- inbox: the shard of the inbox beside this one; token: a key that leads to both.
-    EXECUTE foh._render('CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {key_type} NOT NULL)', names);
+    -- inbox: the shard of the inbox beside this one; token: a key that leads to both; first: the least hash of the keys in them.
+    EXECUTE foh._render('CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {key_type} NOT NULL, first int NOT NULL)', names);
     RETURN true;
 END
 $function$;

@@ -10,6 +10,6 @@ AS $function$
               WHEN 'owner' THEN foh._suffixes()
               WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'follow', 'describe', 'pull', 'pulled', 'inbox_stat']
               WHEN 'ours' THEN ARRAY['hamming', 'unchanged', 'inbox_stat']
-              ELSE ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions', 'thresholds', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor', 'hamming', 'check_code', 'moment', 'nodes', 'visible', 'inbox_keys']
+              ELSE ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions', 'thresholds', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor', 'hamming', 'check_code', 'moment', 'visible', 'inbox_keys']
           END) s)
 $function$;
