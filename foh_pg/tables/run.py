@@ -65,8 +65,6 @@ class Run:
         Seconds by name of the phase.
     metrics : dict
         Figures on quality and on what was decided.
-    notes : list of str
-        What a person should know.
     more : bool
         Whether entries are left in the stream that were there when the run ended.
     """
@@ -81,12 +79,13 @@ class Run:
     stale: float | None = None
     phases: dict[str, float] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
     error: str | None = None
     more: bool = False
     id: int | None = None
     progress: Progress | None = field(default=None, repr=False)
     _phase: str = field(default="", repr=False)
+    # What each note is about, and the note.
+    _notes: dict[str, str] = field(default_factory=dict, repr=False)
 
     @contextmanager
     def phase(self, name: str, total: int = 0) -> Iterator[None]:
@@ -104,8 +103,16 @@ class Run:
         if self.progress is not None:
             self.progress(self._phase, done, total)
 
-    def note(self, message: str) -> None:
-        self.notes.append(message)
+    def note(self, message: str, about: str = "") -> None:
+        """Note what a person should know, in place of an earlier note about the same; an empty one removes it."""
+        self._notes.pop(about or message, None)
+        if message:
+            self._notes[about or message] = message
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know."""
+        return [*self._notes.values()]
 
     # -- foh.run -------------------------------------------------------------------------------------------
 

@@ -116,8 +116,7 @@ def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: in
         weighed = weigh(index, model, sample, held_out(index, sample), rows)
     if "p10" in weighed.metrics:
         run.metrics["ranking"] = {**weighed.ranking.to_dict(), **weighed.metrics}
-    if weighed.note:
-        run.note(weighed.note)
+    run.note(weighed.note, about="ranking")
     return replace(model, ranking=replace(weighed.ranking, rows=rows))
 
 

@@ -16,8 +16,17 @@ from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.advise.indexing import describe, rows_of
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.run import Run
 from foh_pg.updater import weighing
-from foh_pg.updater.weighing import ALLOWED, GEOMETRY_ALONE, LEAST_QUERIES, Trial, weigh
+from foh_pg.updater.weighing import (
+    ALLOWED,
+    GEOMETRY_ALONE,
+    LEAST_QUERIES,
+    Trial,
+    Weighed,
+    weigh,
+    with_ranking,
+)
 
 ROWS, BITS, HELD = 1200, 32, 200
 
@@ -133,3 +142,15 @@ def test_more_is_read_where_the_exact_distance_is_better(
     assert found.ranking.by_geometry_alone
     assert found.ranking.probes == 16
     assert "by geometry alone, with 16 probes and a shortlist of 50" in found.note
+
+
+def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that lets a table double several times weighs several times; only the last ranking is served."""
+    monkeypatch.setattr(weighing, "held_out", lambda *_: helpful.held)
+    run = Run("items", "update", 1, 1)
+    run.note("discarded a build that was interrupted")
+    for said in ("with 16 probes", "with 8 probes", ""):
+        chosen = Weighed(Ranking(), {"asked": 0}, said)
+        monkeypatch.setattr(weighing, "weigh", lambda *_, chosen=chosen: chosen)
+        with_ranking(run, helpful.index, helpful.model, helpful.rows, ROWS)
+        assert run.notes == ["discarded a build that was interrupted", *([said] if said else [])]

@@ -295,7 +295,7 @@ class TestRefusals:
         create_table(connection)
         insert(connection, range(10))
         create_index(connection)
-        with pytest.raises(BuildError, match="foh-pg build digits"):
+        with pytest.raises(BuildError, match="foh-pg build 'digits'"):
             update(connection, "digits")
 
     def test_built_already(self, connection: Connection) -> None:
