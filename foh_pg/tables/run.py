@@ -104,7 +104,7 @@ class Run:
             self.progress(self._phase, done, total)
 
     def note(self, message: str, about: str = "") -> None:
-        """Note what a person should know, in place of an earlier note about the same; an empty one removes it."""
+        """Note what a person should know, in place of what was noted about the same; "" removes that."""
         self._notes.pop(about or message, None)
         if message:
             self._notes[about or message] = message
