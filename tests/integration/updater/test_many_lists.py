@@ -13,7 +13,7 @@ from foh_pg.pool import levels
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.tables.session import open_session
-from foh_pg.updater import build, maintain, rebuild, update
+from foh_pg.updater import build, maintain, plan, rebuild, update
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import Database
 
@@ -116,3 +116,16 @@ def test_made_anew(table: Connection, database: Database) -> None:
     rebuild(database.dsn(), "digits")
     made = look(table, database)
     assert (len(made), len(made.areas)) == (200, 40)
+
+
+def test_no_more_centers_than_a_sample_can_tell(
+    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_table(connection)
+    insert(connection, range(400))
+    create_index(connection)
+    monkeypatch.setattr(plan, "SAMPLE_BYTES", 4 * 64 * 100)
+    build(database.dsn(), "digits")
+    _, centers = read(database)
+    assert 30 <= len(centers) <= 65
+    assert violations(connection) == []
