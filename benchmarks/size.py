@@ -169,19 +169,40 @@ def search(
         cpu += cost.server_cpu
         precision.append((hot[np.array(found) % len(data.X)] & hot[at]).any(axis=1).mean())
         recall.append(len(set(found) & set(nearest.tolist())) / K)
-    steps = dict(
-        connection.execute(
-            "SELECT * FROM foh.items_explain(%b, 10)", (data.X[asked[0]],), binary=True
-        ).fetchall()
-    )
     return {
         "search us": round(1e6 * cpu / len(asked)),
         "P@10": round(float(np.mean(precision)), 3),
         "recall@10": round(float(np.mean(recall)), 3),
+        **reads(connection, data.X[asked]),
+    }
+
+
+def reads(connection: psycopg.Connection[Any], queries: npt.NDArray[Any]) -> Row:
+    """What the searches of queries read, whatever the machine does beside them: means."""
+    steps: Row = {}
+    entries, compared = 0, 0
+    for query in queries:
+        found = connection.execute("SELECT * FROM foh.items_explain(%b, 10)", (query,), binary=True)
+        steps = dict(found.fetchall())
+        entries += int(steps["list entries read"])
+        # All areas, and the centers of the nearest.
+        plan = connection.execute(
+            """EXPLAIN (ANALYZE, FORMAT JSON)
+               SELECT * FROM foh.items_nearest_centers(l2_normalize(%s)::halfvec, %s)""",
+            (query, int(steps["centers probed"])),
+        ).fetchone()
+        compared += rows_scanned(plan[0][0]["Plan"]) if plan else 0
+    return {
         "centers": int(steps["centers"]),
         "probes": int(steps["centers probed"]),
-        "entries read": int(steps["list entries read"]),
+        "centers compared": round(compared / len(queries)),
+        "entries read": round(entries / len(queries)),
     }
+
+
+def rows_scanned(node: Row) -> int:
+    own = int(node["Actual Rows"] * node["Actual Loops"]) if "Relation Name" in node else 0
+    return own + sum(map(rows_scanned, node.get("Plans", ())))
 
 
 def insert(connection: psycopg.Connection[Any], data: Dataset, rows: int, noise: float) -> float:

@@ -25,6 +25,9 @@ NEAR_AREAS = 4
 # Rows at a time: their nearness to all areas is kept in memory.
 BLOCK_ROWS = 16_384
 
+# So many largest values are sooner found one by one.
+FEW = 16
+
 
 def find_homes(
     rows: Rows,
@@ -71,19 +74,24 @@ def find_homes(
     # As many areas as surely hold enough centers: those with the fewest, taken together.
     fewest = np.cumsum(np.sort(np.diff(bounds)))
     count = min(len(first), max(near_areas, int(np.searchsorted(fewest, homes)) + 1))
-    found = np.empty((len(left), homes), dtype=np.int64)
+    near = np.empty((len(left), count), dtype=np.int64)
     for start in range(0, len(left), BLOCK_ROWS):
         block = left[start : start + BLOCK_ROWS]
-        near = _largest(nearness(block, first, metric), count)
-        found[start : start + len(block)] = order[_best(block, near, ordered, bounds, homes, metric)]
-    return found
+        near[start : start + len(block)] = _largest(nearness(block, first, metric), count)
+    return order[_best(left, near, ordered, bounds, homes, metric)]
 
 
 def _largest(values: Values, count: int) -> Positions:
-    """Columns of the largest values of each row, in any order."""
+    """Columns of the largest values of each row, in any order. The values are overwritten."""
     if count >= values.shape[1]:
         return np.broadcast_to(np.arange(values.shape[1]), values.shape)
-    return np.argpartition(-values, count - 1, axis=1)[:, :count]
+    if count > FEW:
+        return np.argpartition(-values, count - 1, axis=1)[:, :count]
+    found = np.empty((len(values), count), dtype=np.int64)
+    for place in range(count):
+        found[:, place] = values.argmax(axis=1)
+        np.put_along_axis(values, found[:, place, None], -np.inf, axis=1)
+    return found
 
 
 def _best(

@@ -18,6 +18,11 @@ CENTER_ITERATIONS = 6
 # Areas are few: this many rows for each show where they lie.
 ROWS_PER_AREA = 512
 
+# Rows of a list and centers of an area, on average and at the most. A table of a million rows reaches both;
+# beyond it there are more lists and more areas, as long as these.
+LIST_ROWS = 100
+AREA_CENTERS = 100
+
 
 class Levels(NamedTuple):
     """Areas, centers, and which area each center lies in."""
@@ -33,19 +38,20 @@ class Levels(NamedTuple):
 def target_centers(rows: int, fixed: int | None = None) -> int:
     """How many centers to have: rows ** (2/3), or as many as the user says.
 
-    Lists then have about rows ** (1/3) members. Short lists cost little to read, so a search can afford to
-    read the lists of several centers, which together follow the neighborhood of a query closely.
+    Lists then have about rows ** (1/3) members, LIST_ROWS at the most. Short lists cost little to read, so a
+    search can afford to read the lists of several centers, which together follow the neighborhood of a query
+    closely.
 
     Examples
     --------
-    >>> target_centers(60_000)
-    1533
+    >>> [target_centers(rows) for rows in (60_000, 1_000_000, 10_000_000)]
+    [1533, 10000, 100000]
     """
     if fixed is not None:
         if fixed < 1:
             raise InputError(f"there must be at least 1 center, not {fixed}")
         return fixed
-    return max(1, round(math.pow(rows, 2 / 3)))
+    return max(1, round(max(math.pow(rows, 2 / 3), rows / LIST_ROWS)))
 
 
 def default_probes(centers: int) -> int:
@@ -64,14 +70,16 @@ def default_probes(centers: int) -> int:
 
 
 def target_areas(centers: int) -> int:
-    """How many areas to have: as many as an area has centers.
+    """How many areas to have: as many as an area has centers, which are AREA_CENTERS at the most.
+
+    All areas are compared, in the order in which they are stored; centers cost more, for they are looked up.
 
     Examples
     --------
-    >>> target_areas(1533)
-    39
+    >>> [target_areas(centers) for centers in (1533, 10_000, 100_000)]
+    [39, 100, 1000]
     """
-    return max(1, round(math.sqrt(centers)))
+    return max(1, round(max(math.sqrt(centers), centers / AREA_CENTERS)))
 
 
 def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metric = "cosine") -> Levels:

@@ -30,8 +30,8 @@ SPLIT_MEMBERS = 4096
 # Members whose new lists are found at a time.
 MEMBERS_AT_ONCE = 20_000
 
-# Areas are made anew once they have this many times as many centers as there are areas.
-LONG_AREA = 4
+# Areas are made anew once there should be this many times as many.
+FEW_AREAS = 2
 
 IntArray = npt.NDArray[np.int64]
 
@@ -152,7 +152,7 @@ def _read(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
 
 def _with_areas(index: IndexRow, rng: np.random.Generator, centers: Centers) -> Centers:
     """Find new areas where splits have made the present ones long; centers and lists stay."""
-    if len(centers) <= LONG_AREA * (len(centers.areas) + 1) ** 2:
+    if pool.target_areas(len(centers)) <= FEW_AREAS * (len(centers.areas) + 1):
         return centers
     areas, area = pool.group_centers(rng, centers.rows, index.distance)
     return centers.with_(areas=stored_rows(index, areas), area=area)

@@ -11,7 +11,7 @@ from foh_pg import pool
 from foh_pg.arrays.codes import pack, unpack
 from foh_pg.errors import InputError
 from foh_pg.pool import homes as homes_module
-from foh_pg.pool import kmeans, neighbors
+from foh_pg.pool import kmeans, levels, neighbors
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -84,6 +84,9 @@ class TestLevels:
         assert pool.target_centers(60_000, fixed=500) == 500
         assert pool.target_centers(1) == pool.target_centers(0) == 1
         assert pool.target_areas(1533) == 39
+        # From a million rows on, lists and areas do not become longer.
+        assert [pool.target_centers(rows) for rows in (500_000, 10**6, 10**7)] == [6300, 10_000, 100_000]
+        assert [pool.target_areas(centers) for centers in (6300, 10_000, 100_000)] == [79, 100, 1000]
         with pytest.raises(InputError):
             pool.target_centers(10, fixed=0)
 
@@ -117,13 +120,16 @@ class TestHomes:
         )
 
     @pytest.mark.parametrize("metric", METRICS)
-    def test_four_areas_are_looked_at(self, metric):
+    @pytest.mark.parametrize("looked", [pool.NEAR_AREAS, 20])
+    def test_the_nearest_areas_are_looked_at(self, metric, looked, monkeypatch):
+        monkeypatch.setattr(levels, "AREA_CENTERS", 5)
         X = clustered(2000, dimensions=12, clusters=40)[1]
         made = pool.make_levels(np.random.default_rng(0), X, 150, metric)
-        near = np.argsort(distances(X, made.areas, metric), axis=1)[:, : pool.NEAR_AREAS]
+        assert len(made.areas) == 30
+        near = np.argsort(distances(X, made.areas, metric), axis=1)[:, :looked]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
         far = np.where(among, distances(X, made.centers, metric), np.inf)
-        found = pool.find_homes(X, *made, metric=metric)[:, 0]
+        found = pool.find_homes(X, *made, metric=metric, near_areas=looked)[:, 0]
         np.testing.assert_allclose(far[np.arange(2000), found], far.min(axis=1), atol=1e-4)
 
     def test_more_areas_where_four_have_too_few_centers(self):

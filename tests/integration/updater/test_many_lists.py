@@ -1,0 +1,131 @@
+"""An index so large that lists and areas do not become longer, but more: here, one whose lists are short."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from foh_pg.pool import levels
+from foh_pg.tables.centers import Centers, read_centers
+from foh_pg.tables.index_row import IndexRow, find_index
+from foh_pg.tables.session import open_session
+from foh_pg.updater import build, maintain, plan, rebuild, update
+from tests.digits import create_index, create_table, digits, insert, vector, violations
+from tests.postgres import Database
+
+Connection = psycopg.Connection[Any]
+PROBES, K = 6, 10
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a table of a million rows reaches, a small one reaches here."""
+    monkeypatch.setattr(levels, "LIST_ROWS", 5)
+    monkeypatch.setattr(levels, "AREA_CENTERS", 5)
+    monkeypatch.setattr(maintain, "SHORT_LIST", 5)
+    monkeypatch.setattr(maintain, "LONG_LIST", 1.5)
+    # A young index would be filled again as it grows; this one is to grow by splits.
+    monkeypatch.setattr(sys.modules["foh_pg.updater.update"], "YOUNG_ROWS", 0)
+
+
+@pytest.fixture(params=["cosine", "l2"])
+def table(request: pytest.FixtureRequest, connection: Connection, database: Database) -> Connection:
+    create_table(connection)
+    insert(connection, range(400))
+    create_index(connection, distance=request.param, options='{"exact_rows": 0}')
+    build(database.dsn(), "digits")
+    return connection
+
+
+def read(database: Database) -> tuple[IndexRow, Centers]:
+    with open_session(database.dsn()) as session:
+        index = find_index(session, "digits")
+        with session.snapshot():
+            return index, read_centers(session, index)
+
+
+def scaled(index: IndexRow, rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if index.distance == "cosine" else rows
+
+
+def distances(index: IndexRow, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return 1 - rows @ query if index.distance == "cosine" else np.linalg.norm(rows - query, axis=1)
+
+
+def probed(index: IndexRow, centers: Centers, query: np.ndarray) -> np.ndarray:
+    """Distances of the centers that a search probes: the nearest of the four nearest areas."""
+    areas = np.argsort(distances(index, query, centers.areas))[: 3 + PROBES // 4]
+    return np.sort(distances(index, query, centers.rows[np.isin(centers.area, areas)]))[:PROBES]
+
+
+def look(connection: Connection, database: Database) -> Centers:
+    """Searches read what they should, and rows get the home that the updater would give them."""
+    index, centers = read(database)
+    data = scaled(index, digits()[0])
+    cast = "::extensions.halfvec" if index.distance == "cosine" else ""
+    for query in data[1700:1720]:
+        found = connection.execute(
+            f"SELECT center FROM foh.digits_nearest_centers(%s::extensions.vector{cast}, %s)",
+            [vector(query), PROBES],
+        ).fetchall()
+        lists = [center for (center,) in found]
+        # Centers of a cosine index are halves, and are compared with halves.
+        asked = query.astype(np.float16).astype(np.float32) if cast else query
+        near = distances(index, asked, centers.rows[centers.find(np.array(lists))])
+        np.testing.assert_allclose(near, probed(index, centers, asked), rtol=1e-4)
+        listed = connection.execute(
+            """SELECT id FROM foh.digits_list, unnest(ids) id WHERE center = ANY (%(lists)s)
+               UNION SELECT key FROM foh.digits_stream WHERE center = ANY (%(lists)s)""",
+            {"lists": lists},
+        )
+        expected = np.sort(distances(index, query, data[[key for (key,) in listed]]))[:K]
+        answer = connection.execute(
+            "SELECT id FROM foh.digits_search(%s::extensions.vector, %s, probes => %s, shortlist => 1000, labels => 0)",
+            [vector(query), K, PROBES],
+        ).fetchall()
+        ranked = distances(index, query, data[[key for (key,) in answer]])
+        np.testing.assert_allclose(ranked, expected, rtol=1e-4)
+    placed = connection.execute(
+        "SELECT d.id, p.center FROM digit d, foh.digits_place(d.embedding, ARRAY[d.label]) p ORDER BY 1"
+    ).fetchall()
+    keys, homes = np.array(placed).T
+    # Two centers, or two areas, may be equally near to within rounding.
+    assert np.mean(centers.ids[centers.homes(index, data[keys])[:, 0]] != homes) < 0.005
+    assert violations(connection) == []
+    return centers
+
+
+def test_it_grows(table: Connection, database: Database) -> None:
+    built = look(table, database)
+    assert (len(built), len(built.areas)) == (80, 16)
+    insert(table, range(400, 1400))
+    # Rows that wait are found at the home that the updater would give them.
+    look(table, database)
+    update(database.dsn(), "digits", batch_size=250)
+    grown = look(table, database)
+    assert len(grown) > 2 * len(built)
+    assert len(grown.areas) > 2 * len(built.areas)
+
+
+def test_made_anew(table: Connection, database: Database) -> None:
+    insert(table, range(400, 1000))
+    rebuild(database.dsn(), "digits")
+    made = look(table, database)
+    assert (len(made), len(made.areas)) == (200, 40)
+
+
+def test_no_more_centers_than_a_sample_can_tell(
+    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_table(connection)
+    insert(connection, range(400))
+    create_index(connection)
+    monkeypatch.setattr(plan, "SAMPLE_BYTES", 4 * 64 * 100)
+    build(database.dsn(), "digits")
+    _, centers = read(database)
+    assert 30 <= len(centers) <= 65
+    assert violations(connection) == []
