@@ -172,7 +172,7 @@ class TestRefusals:
 
     def test_after_an_alter(self, items: Connection) -> None:
         items.execute("ALTER TABLE items RENAME COLUMN embedding TO vec")
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"run foh\.refresh"):
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"run SELECT foh\.refresh\('idx'\)"):
             repair(items)
 
     def test_an_unknown_index(self, connection: Connection) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from foh_pg.pool import levels
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.tables.session import open_session
-from foh_pg.updater import build, maintain, plan, rebuild, update
+from foh_pg.updater import build, maintain, plan, rebuild, update, work
 from tests.digits import create_index, create_table, digits, insert, vector, violations
 from tests.postgres import Database
 
@@ -29,7 +28,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintain, "SHORT_LIST", 5)
     monkeypatch.setattr(maintain, "LONG_LIST", 1.5)
     # A young index would be filled again as it grows; this one is to grow by splits.
-    monkeypatch.setattr(sys.modules["foh_pg.updater.update"], "YOUNG_ROWS", 0)
+    monkeypatch.setattr(work, "YOUNG_ROWS", 0)
 
 
 @pytest.fixture(params=["cosine", "l2"])
