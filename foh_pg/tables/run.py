@@ -143,8 +143,9 @@ class Run:
 
     def as_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        inside = ("id", "progress", "_phase")
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.name not in inside}
+        inside = ("id", "progress", "_phase", "_notes")
+        said = {part.name: getattr(self, part.name) for part in fields(self) if part.name not in inside}
+        return {**said, "notes": self.notes}
 
 
 @contextmanager

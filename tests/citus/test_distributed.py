@@ -558,3 +558,76 @@ def test_a_split_shard(cluster: Cluster, owner: psycopg.Connection[Any]) -> None
         updater.update(cluster.dsn(), "digits")
     assert index.search(digits()[0][3], 3)[0].distance is not None
     sound(owner)
+
+
+def test_default_privileges_do_not_open_the_inbox(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """A role that may read whatever table comes into the schema, but only some rows of this one."""
+    shards = "SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'foh_digits_inbox'::regclass"
+    default = "ALTER DEFAULT PRIVILEGES IN SCHEMA public {} ON TABLES {} app_reader"
+    functions = "ALTER DEFAULT PRIVILEGES IN SCHEMA public {} EXECUTE ON FUNCTIONS {} app_reader"
+    owner.execute(default.format("GRANT SELECT, INSERT, DELETE", "TO"))
+    owner.execute(functions.format("GRANT", "TO"))
+    try:
+        built(cluster, owner)
+    finally:
+        owner.execute(default.format("REVOKE ALL", "FROM"))
+        owner.execute(functions.format("REVOKE", "FROM"))
+    owner.execute("ALTER TABLE digit ENABLE ROW LEVEL SECURITY")
+    insert(owner, range(400, 420))
+    reader = cluster.connect("app_reader")
+    assert reader.execute("SELECT count(*) FROM digit").fetchone() == (0,)
+    for statement in (
+        "SELECT x FROM foh_digits_inbox",
+        "DELETE FROM foh_digits_inbox",
+        "INSERT INTO foh_digits_token VALUES (-1)",
+        "SELECT foh_digits_waiting('{}', '{}', NULL, 1, 1)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute(statement.encode())
+    tried = 0
+    for number in (0, 1):
+        on_node = cluster.on_worker(number, "app_reader")
+        for (shard,) in owner.execute(shards).fetchall():
+            if on_node.execute(f"SELECT to_regclass('foh_digits_inbox_{shard}')").fetchone() != (None,):
+                tried += 1
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    on_node.execute(f"SELECT x FROM foh_digits_inbox_{shard}".encode())
+    assert tried == 4
+    # Who is granted a search afterwards can search, and keeps that.
+    owner.execute("SELECT foh.grant('digits', reader => 'app_reader')")
+    owner.execute("SELECT foh.refresh('digits')")
+    owner.execute("CREATE POLICY odd ON digit USING (id % 2 = 1)")
+    assert nearest(Index.open(reader, "digits"), 401) == 401
+
+
+def test_a_statement_of_the_caller_never_runs_as_the_owner(
+    cluster: Cluster, owner: psycopg.Connection[Any]
+) -> None:
+    """Where the coordinator has shards, the session of the caller is that in which a search is prepared."""
+    superuser = cluster.connect(None)
+    share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
+    superuser.execute(share, [True])
+    try:
+        index = built(cluster, owner)
+        owner.execute("SELECT foh.grant('digits', updater => 'app_writer')")
+        query = digits()[0][5]
+        expected = [match.key for match in index.search(query, 5)]
+        (planted,) = owner.execute(
+            "SELECT name FROM pg_prepared_statements WHERE name LIKE 'foh_%' AND NOT from_sql IS FALSE"
+        ).fetchone()
+        (setting,) = owner.execute(f"SELECT current_setting('foh.{planted}')").fetchone()
+        writer = cluster.connect("app_writer")
+        writer.execute("SELECT set_config(%s, %s, false)", [f"foh.{planted}", setting])
+        writer.execute(
+            f"""PREPARE {planted} (extensions.vector, jsonb, int[], bigint[], float8, bigint[]) AS
+                SELECT ARRAY['{{-7}}', '{{-9}}', '{{1}}']"""
+        )
+        call = "SELECT foh.digits_answer(%s::extensions.vector, 5)"
+        for _ in range(2):
+            assert writer.execute(call, [vector(query)]).fetchone() == (expected,)
+        # It is left to whoever made it.
+        assert (
+            writer.execute(f"EXECUTE {planted} (NULL, NULL, NULL, NULL, NULL, NULL)").fetchone() is not None
+        )
+    finally:
+        superuser.execute(share, [False])

@@ -17,8 +17,10 @@ AS $body$
 DECLARE
     count constant int := cardinality(shards);
     -- The statement that reads rows without a filter is prepared once in a session. A setting of the same name holds the numbers of the
-    -- shards that it reads, their oids, and the oids of their inboxes.
-    prepared bigint[] := nullif(current_setting('foh.{plan}', true), '')::bigint[];
+    -- shards that it reads, their oids, and the oids of their inboxes. On the coordinator this may be the session of a role that calls a
+    -- function of another: a statement that it prepared under that name would run with the rights of the other, so nothing is prepared.
+    own constant boolean := current_user = session_user;
+    prepared bigint[] := CASE WHEN own THEN nullif(current_setting('foh.{plan}', true), '')::bigint[] END;
     gone boolean := true;
     -- The shards for which something may wait, and their inboxes.
     late_shards bigint[];
@@ -61,12 +63,15 @@ BEGIN
         IF array_position(prepared, NULL) IS NOT NULL THEN
             RETURN NULL;
         END IF;
-        IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
-            DEALLOCATE {plan};
+        statement := opening || (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key, ' UNION ALL ') FROM unnest(shards) s)
+                     || closing;
+        IF own THEN
+            IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
+                DEALLOCATE {plan};
+            END IF;
+            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], float8, bigint[]) AS ' || statement;
+            PERFORM set_config('foh.{plan}', prepared::text, false);
         END IF;
-        statement := (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key, ' UNION ALL ') FROM unnest(shards) s);
-        EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], float8, bigint[]) AS ' || opening || statement || closing;
-        PERFORM set_config('foh.{plan}', prepared::text, false);
     END LOOP;
     IF filter IS NOT NULL THEN
         statement := opening || (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key || ' AND (' || filter || E'\n)', ' UNION ALL ')
@@ -86,7 +91,7 @@ BEGIN
                   SELECT f.* FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
                   WHERE (f.key OPERATOR(pg_catalog.=) ANY (late_keys)) IS NOT TRUE) w;
         END IF;
-        IF filter IS NULL THEN
+        IF filter IS NULL AND own THEN
             BEGIN
                 EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, scale, all_places) INTO answer;
             EXCEPTION WHEN invalid_sql_statement_name THEN
@@ -101,8 +106,8 @@ BEGIN
         -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
         -- noted may be rounded.
         EXIT WHEN k OPERATOR(pg_catalog.<=) (
-            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::float8[]) AS score, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
-            WHERE r.place IS NULL AND r.score OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::float8));
+            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::pg_catalog.float8[]) AS score, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
+            WHERE r.place IS NULL AND r.score OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8));
         most := most OPERATOR(pg_catalog.*) 4;
     END LOOP;
     RETURN answer;

@@ -8,6 +8,8 @@ AS $function$
 DECLARE
     names constant jsonb := foh._names(i);
     was text[];
+    -- Whether the inbox is new here.
+    fresh boolean;
     t record;
 BEGIN
     IF length(i.name) > 40 THEN
@@ -18,13 +20,26 @@ BEGIN
             USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
     END IF;
     was := foh._begin_spread(i);
-    IF to_regclass(names ->> 'inbox') IS NULL THEN
+    fresh := to_regclass(names ->> 'inbox') IS NULL;
+    IF fresh THEN
         EXECUTE foh._render((SELECT m.body FROM foh._node_templates() m WHERE m.name = 'node_tables'), names);
     END IF;
     FOR t IN SELECT m.name, m.body FROM foh._node_templates() m WHERE m.name <> 'node_tables' ORDER BY m.name LOOP
         EXECUTE foh._render(t.body, names);
     END LOOP;
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', to_regproc(names ->> 'waiting')::regprocedure);
+    -- The default privileges of the schema are meant for tables of the application: whoever may read all of them, but only some rows or
+    -- columns of this one, must not read the vectors in the inbox.
+    FOR t IN SELECT format('REVOKE ALL ON %s %s FROM %I', o.kind, o.name, r.rolname) AS statement
+             FROM (SELECT 'TABLE' AS kind, c.oid::regclass::text AS name, c.relacl AS acl, c.relowner AS owner FROM pg_class c
+                   WHERE c.oid IN (to_regclass(names ->> 'inbox'), to_regclass(names ->> 'token'))
+                   UNION ALL
+                   SELECT 'FUNCTION', p.oid::regprocedure::text, p.proacl, p.proowner FROM pg_proc p WHERE p.oid = to_regproc(names ->> 'waiting')) o,
+                  LATERAL (SELECT DISTINCT a.grantee FROM aclexplode(o.acl) a) a JOIN pg_roles r ON r.oid = a.grantee
+             WHERE fresh AND r.oid <> o.owner
+    LOOP
+        EXECUTE t.statement;
+    END LOOP;
     FOR t IN SELECT format('foh_%s_%s', i.name, lower(e.event)) AS name, e.event, e.rows
              FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
                           ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
