@@ -25,7 +25,7 @@ import psycopg
 
 from benchmarks.learner_report import parser, report
 from foh_pg.bench import data as datasets
-from foh_pg.bench.costs import TICK, measured, postmaster, tree_cpu
+from foh_pg.bench.costs import measured, postmaster, tree_cpu
 
 HERE = Path(__file__).parent
 INSERT = "INSERT INTO item SELECT %s::int + id, embedding, labels FROM pool WHERE id >= %s AND id < %s"
@@ -55,19 +55,13 @@ class Version:
     def cost(self, order: str) -> float:
         """Have the updater do something; the seconds of CPU that it took, here and in the server."""
         server = postmaster(self.connection.info.dsn)
-        before = spent(self.process.pid) + tree_cpu(server)
+        before = tree_cpu(self.process.pid) + tree_cpu(server)
         self.orders.write(order + "\n")
         self.orders.flush()
         assert self.process.stdout is not None
         if self.process.stdout.readline().strip() != "done":
             raise SystemExit(f"{self.name} could not {order}")
-        return spent(self.process.pid) + tree_cpu(server) - before
-
-
-def spent(process: int) -> float:
-    """Seconds of CPU of a process so far, on all its threads."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return TICK * (int(fields[11]) + int(fields[12]))
+        return tree_cpu(self.process.pid) + tree_cpu(server) - before
 
 
 def main() -> None:

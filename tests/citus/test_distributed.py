@@ -6,6 +6,8 @@ import random
 import string
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -460,24 +462,31 @@ def test_every_distance_and_type_of_column(
     sound(owner)
 
 
-def test_a_session_that_forgets_what_it_prepared(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
-    """Shards of the coordinator are read in the session of the caller."""
-    index = built(cluster, owner)
+@contextmanager
+def shards_on_the_coordinator(cluster: Cluster) -> Iterator[psycopg.Connection[Any]]:
+    """Let the coordinator have shards, and take them off it afterwards; gives a superuser's connection."""
     superuser = cluster.connect(None)
     share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
     superuser.execute(share, [True])
     try:
+        yield superuser
+    finally:
+        superuser.execute(share, [False])
+        superuser.execute(
+            "SELECT citus_drain_node(nodename, nodeport, 'block_writes') FROM pg_dist_node WHERE groupid = 0"
+        )
+
+
+def test_a_session_that_forgets_what_it_prepared(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """Shards of the coordinator are read in the session of the caller."""
+    index = built(cluster, owner)
+    with shards_on_the_coordinator(cluster) as superuser:
         superuser.execute("SELECT rebalance_table_shards('digit', shard_transfer_mode => 'block_writes')")
         for forget in ("DEALLOCATE ALL", "DISCARD ALL"):
             assert [nearest(index, number) for number in range(0, 60, 7)] == list(range(0, 60, 7))
             owner.execute(forget, prepare=False)
         owner.prepare_threshold = None
         assert [nearest(index, number) for number in range(0, 60, 7)] == list(range(0, 60, 7))
-    finally:
-        superuser.execute(share, [False])
-        superuser.execute(
-            "SELECT citus_drain_node(nodename, nodeport, 'block_writes') FROM pg_dist_node WHERE groupid = 0"
-        )
 
 
 def test_a_watcher_takes_in_what_waits_on_the_nodes(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
@@ -513,10 +522,7 @@ def test_a_transaction_sees_what_it_wrote(cluster: Cluster, owner: psycopg.Conne
 def test_shards_on_the_coordinator(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
     """A node that is added, as far as two workers and a coordinator allow: shards are rebalanced onto it."""
     index = built(cluster, owner)
-    superuser = cluster.connect(None)
-    share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
-    superuser.execute(share, [True])
-    try:
+    with shards_on_the_coordinator(cluster) as superuser:
         superuser.execute("SELECT rebalance_table_shards('digit', shard_transfer_mode => 'block_writes')")
         on_it = "SELECT count(*) FROM citus_shards WHERE table_name = 'digit'::regclass AND nodeport = %s"
         assert owner.execute(on_it, [owner.info.port]).fetchone()[0] > 0
@@ -530,11 +536,6 @@ def test_shards_on_the_coordinator(cluster: Cluster, owner: psycopg.Connection[A
             assert {m.key for m in index.search(digits()[0][3], 1000)} == set(range(460)) - {5, 35}
             updater.update(cluster.dsn(), "digits")
         sound(owner)
-    finally:
-        superuser.execute(share, [False])
-        superuser.execute(
-            "SELECT citus_drain_node(nodename, nodeport, 'block_writes') FROM pg_dist_node WHERE groupid = 0"
-        )
     assert nearest(index, 431) == 431
     sound(owner)
 
@@ -604,10 +605,7 @@ def test_a_statement_of_the_caller_never_runs_as_the_owner(
     cluster: Cluster, owner: psycopg.Connection[Any]
 ) -> None:
     """Where the coordinator has shards, the session of the caller is that in which a search is prepared."""
-    superuser = cluster.connect(None)
-    share = "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', %s) FROM pg_dist_node WHERE groupid = 0"
-    superuser.execute(share, [True])
-    try:
+    with shards_on_the_coordinator(cluster):
         index = built(cluster, owner)
         owner.execute("SELECT foh.grant('digits', updater => 'app_writer')")
         query = digits()[0][5]
@@ -629,5 +627,3 @@ def test_a_statement_of_the_caller_never_runs_as_the_owner(
         assert (
             writer.execute(f"EXECUTE {planted} (NULL, NULL, NULL, NULL, NULL, NULL)").fetchone() is not None
         )
-    finally:
-        superuser.execute(share, [False])
