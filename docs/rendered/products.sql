@@ -655,8 +655,8 @@ DECLARE
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
-    -- What the first search of a connection plans costs more than a search. So constants have the type of the other side, or
-    -- PostgreSQL would try all operators of that name, and LEAST and GREATEST compare as float8, which is sorted by in any case.
+    -- Planning is what the first search of a connection costs most. So a constant has the type of what it is compared with: otherwise
+    -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
     SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
@@ -706,8 +706,8 @@ BEGIN
         
 SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
         FROM (WITH found AS MATERIALIZED (
--- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
-          -- one statement: its result is never kept in between.
+-- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
+          -- twice, each time inside a larger statement: so the keys are never stored in between.
           SELECT e.key, e.distance::int AS distance, e.marks
           FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
@@ -759,8 +759,8 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
         looked := wanted;
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM (
--- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
-          -- one statement: its result is never kept in between.
+-- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
+          -- twice, each time inside a larger statement: so the keys are never stored in between.
           SELECT e.key, e.distance::int AS distance, e.marks
           FROM (SELECT u.key, u.marks, u.geometry OPERATOR(extensions.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks

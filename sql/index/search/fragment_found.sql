@@ -1,5 +1,5 @@
--- Reads query_geometry, centers, truncated and replaced, and returns the nearest looked keys. It stands twice, each time as part of
-          -- one statement: its result is never kept in between.
+-- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
+          -- twice, each time inside a larger statement: so the keys are never stored in between.
           SELECT e.key, e.distance::int AS distance, e.marks
           FROM ({distinct_open}SELECT u.key, u.marks, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks

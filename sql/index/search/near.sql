@@ -39,8 +39,8 @@ DECLARE
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
-    -- What the first search of a connection plans costs more than a search. So constants have the type of the other side, or
-    -- PostgreSQL would try all operators of that name, and LEAST and GREATEST compare as float8, which is sorted by in any case.
+    -- Planning is what the first search of a connection costs most. So a constant has the type of what it is compared with: otherwise
+    -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
     SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})

@@ -25,7 +25,7 @@ BEGIN
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
         'source_text', quote_literal(i.source_name),
-        -- The name of the statement that a session on a node prepares: another one where the statement is another.
+        -- The name under which a session on a node prepares its statement. A different statement gets a different name.
         'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
         'key_text', quote_literal(i.key),
         'key_type_text', quote_literal(i.key_type::text),
