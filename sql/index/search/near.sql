@@ -39,7 +39,7 @@ DECLARE
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
 BEGIN
-    -- Planning is what the first search of a connection costs most. So a constant has the type of what it is compared with: otherwise
+    -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
     -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
