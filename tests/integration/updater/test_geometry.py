@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -95,3 +96,28 @@ def test_long_keys(connection: Connection) -> None:
     (size,) = rows_of(connection, "SELECT coalesce(max(length(data)), 0) FROM foh.model_state")
     assert size < 1 << 20
     assert violations(connection) == []
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize("dimensions", [2, 3, 1001])
+def test_few_and_many_dimensions(connection: Connection, dimensions: int) -> None:
+    """From the fewest that say anything to more than have a bit of their own: built, written and found."""
+    connection.execute(
+        f"CREATE TABLE wide (id int PRIMARY KEY, embedding extensions.vector({dimensions}), tags text[])"
+    )
+    rows = np.random.default_rng(0).normal(size=(90, dimensions)).round(3)
+    for number, row in enumerate(rows[:80].tolist()):
+        connection.execute("INSERT INTO wide VALUES (%s, %s, ARRAY['t'])", (number, str(row)))
+    options = json.dumps({"exact_rows": 0, "learn_rows": 20})
+    connection.execute(
+        "SELECT foh.create_index('wide', 'wide', 'embedding', 'tags', options => %s)", [options]
+    )
+    build(connection, "wide")
+    for number, row in enumerate(rows[80:].tolist(), start=80):
+        connection.execute("INSERT INTO wide VALUES (%s, %s, ARRAY['t'])", (number, str(row)))
+    search = "SELECT r.id FROM foh.wide_search(%s::extensions.vector, 1, probes => 1000, labels => 0) r"
+    for step in ("stream", "lists"):
+        found = [connection.execute(search, [str(row)]).fetchone() for row in rows.tolist()]
+        assert found == [(number,) for number in range(90)], step
+        update(connection, "wide")
+    assert connection.execute("SELECT count(*) FROM foh.check('wide')").fetchone() == (0,)
