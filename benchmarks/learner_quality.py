@@ -14,8 +14,8 @@ from benchmarks.learner_report import parser, report
 from foh_pg.arrays.codes import nearest
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.arrays.vocabulary import Vocabulary
+from foh_pg.clustering import unit
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
-from foh_pg.pool import unit
 
 
 def fit(learner: Learner, data: Data, stream: npt.NDArray[np.int64]) -> Learner:

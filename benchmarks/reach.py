@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from benchmarks.learner_report import parser, report
 from benchmarks.size import K, chunks, made
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.bench.data import Dataset, load
-from foh_pg.pool import Levels, unit
+from foh_pg.clustering import Levels, unit
 from foh_pg.updater.plan import ROWS_PER_CENTER, SAMPLE_BYTES, SAMPLE_ROWS
 
 Row = dict[str, Any]
@@ -45,14 +45,16 @@ def read_arguments() -> argparse.Namespace:
 
 def count(data: Dataset, asked: npt.NDArray[np.int64], rows: int, arguments: argparse.Namespace) -> Row:
     """What the queries read and reach at one size."""
-    centers = pool.target_centers(rows, arguments.centers)
+    centers = clustering.target_centers(rows, arguments.centers)
     wanted = min(max(SAMPLE_ROWS, ROWS_PER_CENTER * centers), SAMPLE_BYTES // (4 * data.X.shape[1]))
     queries = unit(data.X[asked].astype(np.float32))
     sample, nearest = read(data, queries, asked, rows, min(1.0, wanted / rows), arguments.noise)
-    levels = pool.make_levels(np.random.default_rng(0), sample, centers)
-    homes = pool.find_homes(nearest.reshape(-1, nearest.shape[2]), *levels).reshape(len(asked), K)
-    lengths = np.bincount(pool.find_homes(sample, *levels)[:, 0], minlength=centers) * rows / len(sample)
-    probes = pool.default_probes(len(levels.centers))
+    levels = clustering.make_levels(np.random.default_rng(0), sample, centers)
+    homes = clustering.find_homes(nearest.reshape(-1, nearest.shape[2]), *levels).reshape(len(asked), K)
+    lengths = (
+        np.bincount(clustering.find_homes(sample, *levels)[:, 0], minlength=centers) * rows / len(sample)
+    )
+    probes = clustering.default_probes(len(levels.centers))
     looked = [probed(levels, query, probes) for query in queries]
     reached = [np.isin(home, lists).mean() for home, (lists, _) in zip(homes, looked, strict=True)]
     return {

@@ -16,7 +16,16 @@ import pytest
 from psycopg import sql
 
 from foh_pg.postgres.embedded import INSTALLATIONS, EmbeddedServer, installation
-from tests.postgres import PASSWORD, SETTINGS, VERSIONS, Database, Originals, Server, Servers, docker_answers
+from tests.support.postgres import (
+    PASSWORD,
+    SETTINGS,
+    VERSIONS,
+    Database,
+    Originals,
+    Server,
+    Servers,
+    docker_answers,
+)
 
 SERVERS = pytest.StashKey[Servers]()
 TESTS = Path(__file__).parent

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
 from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.protocol import Split
@@ -83,19 +83,21 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     """
     X, bits = split.data.X, learner.bits
     codes, rows = learner.encode(X[split.base]), X[split.base]
-    target = pool.target_centers(len(rows))
-    areas, centers, area_of = pool.make_levels(np.random.default_rng(split.seed), rows, target)
-    home = pool.find_homes(rows, areas, centers, area_of)[:, 0]
+    target = clustering.target_centers(len(rows))
+    areas, centers, area_of = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
+    home = clustering.find_homes(rows, areas, centers, area_of)[:, 0]
     order, bounds = np.argsort(home, kind="stable"), np.cumsum(np.bincount(home, minlength=len(centers)))
     lists = np.split(order, bounds[:-1])
     asked, queries = learner.encode(X[split.queries]), X[split.queries]
-    probed = pool.find_homes(queries, areas, centers, area_of, homes=PROBES, near_areas=2 + PROBES // 2)
+    probed = clustering.find_homes(queries, areas, centers, area_of, homes=PROBES, near_areas=2 + PROBES // 2)
     ranked = []
     for query, near in enumerate(probed):
         found = np.concatenate([lists[i] for i in near])
         different = hamming(asked[query : query + 1], codes[found])[0] / bits
         apart = (
-            1 - pool.unit(rows[found].astype(np.float32)) @ pool.unit(queries[[query]].astype(np.float32))[0]
+            1
+            - clustering.unit(rows[found].astype(np.float32))
+            @ clustering.unit(queries[[query]].astype(np.float32))[0]
         )
         ranked.append(found[np.argsort(different + apart, kind="stable")])
     return measure(ranked, _relevance(split), 1.0)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from foh_pg.arrays.vocabulary import Labels
 from foh_pg.bench.data import Dataset
+from foh_pg.clustering import unit
 from foh_pg.errors import InputError
-from foh_pg.pool import unit
 
 Rows = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from foh_pg.bench import relevance
 from foh_pg.bench.protocol import Split
 from foh_pg.bench.relevance import Quality
-from foh_pg.pool import unit
+from foh_pg.clustering import unit
 
 # Weight of |W|^2 in the classifier, for rows of length one.
 RIDGE = 1.0

@@ -13,7 +13,7 @@ from foh_pg.arrays.codes import CodeArray, hamming_blocks
 from foh_pg.arrays.metrics import precisions
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import NEAREST, Split
-from foh_pg.pool import unit
+from foh_pg.clustering import unit
 
 # Where precision is taken, and the levels of recall of a curve.
 RANKS = (1, 10, 100, 1000)

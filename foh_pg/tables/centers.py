@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.arrays.codes import width
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
@@ -84,7 +84,9 @@ class Centers(SideBySide):
         homes = max(1, int(index.options["homes"]))
         if len(rows) == 0:
             return np.zeros((0, homes), dtype=np.int64)
-        return pool.find_homes(rows, self.areas, self.rows, self.area, homes=homes, metric=index.distance)
+        return clustering.find_homes(
+            rows, self.areas, self.rows, self.area, homes=homes, metric=index.distance
+        )
 
     def with_(self, **changes: Any) -> Centers:
         return replace(self, **changes)
@@ -119,7 +121,7 @@ def stored_rows(index: IndexRow, rows: Vectors) -> Vectors:
     """Embeddings of centers as the database will hold them, so that memory and database agree."""
     if index.distance != "cosine":
         return np.asarray(rows, dtype=np.float32)
-    half: Vectors = pool.unit(np.asarray(rows, dtype=np.float32)).astype(np.float16).astype(np.float32)
+    half: Vectors = clustering.unit(np.asarray(rows, dtype=np.float32)).astype(np.float16).astype(np.float32)
     return half
 
 

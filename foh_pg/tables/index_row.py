@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
-from foh_pg.pool import Metric
 from foh_pg.postgres.binary_copy import Array, Bits, Column, HalfVector, Text, Vector
 from foh_pg.tables.keys import Keys
 from foh_pg.tables.session import Session

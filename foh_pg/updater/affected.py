@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.tables.centers import SAMPLE, Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member, positions
@@ -44,7 +44,7 @@ def find_affected(
     at = positions(keys, rows.keys)
     there = at >= 0
     codes = model.encode(rows.vectors, rows.labels)[at[there]]
-    found = pool.find_affected(
+    found = clustering.find_affected(
         lists[there],
         stored[there],
         codes,

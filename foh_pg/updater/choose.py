@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.tables.centers import Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.source import Rows
@@ -18,9 +18,9 @@ def choose_centers(index: IndexRow, rows: int, sample: Rows) -> Centers:
     """Areas and centers for `rows` rows, of which a sample is at hand: as many as the index should have."""
     if len(sample) == 0:
         return no_centers(index)
-    target = pool.target_centers(max(rows, 1), index.options["centers"])
+    target = clustering.target_centers(max(rows, 1), index.options["centers"])
     if index.options["centers"] is None and len(sample) < rows:
         target = max(1, min(target, len(sample) // LEAST_SAMPLED))
     rng = np.random.default_rng([int(index.options["seed"]), index.version])
-    made = pool.make_levels(rng, sample.vectors, target, index.distance)
+    made = clustering.make_levels(rng, sample.vectors, target, index.distance)
     return make_centers(index, index.next_center, made.areas, made.area_of, made.centers, index.version + 1)

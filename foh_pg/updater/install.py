@@ -11,9 +11,9 @@ import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.codes import pack
+from foh_pg.clustering import default_probes
 from foh_pg.errors import FenceError
 from foh_pg.hashing import Geometry
-from foh_pg.pool import default_probes
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.tables.centers import Centers, make_centers, stored_rows
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member
@@ -87,7 +87,7 @@ def split(session: Session, index: IndexRow, centers: Centers, changed: KeyArray
 def list_limit(index: IndexRow, centers: Centers) -> float:
     """The length above which a list is split."""
     rows = int(centers.lengths.sum())
-    target = pool.target_centers(max(rows, 1), index.options["centers"])
+    target = clustering.target_centers(max(rows, 1), index.options["centers"])
     return max(LONG_LIST * rows / target, SHORT_LIST)
 
 
@@ -126,7 +126,7 @@ def _split_one(
     if len(rows) < 2:
         return None
     longest = max(2.0, PIECE * limit * len(shown) / len(keys))
-    means, _ = pool.split_list(rng, rows.vectors, longest, index.distance, pieces)
+    means, _ = clustering.split_list(rng, rows.vectors, longest, index.distance, pieces)
     if len(means) < 2:
         return None
     found: list[tuple[KeyArray, IntArray]] = []
@@ -134,7 +134,7 @@ def _split_one(
         some = (
             rows if len(shown) == len(keys) else _read(session, index, keys[start : start + MEMBERS_AT_ONCE])
         )
-        found.append((some.keys, pool.nearest_center(some.vectors, means, index.distance)))
+        found.append((some.keys, clustering.nearest_center(some.vectors, means, index.distance)))
         if len(shown) == len(keys):
             break
     placed, piece = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -152,7 +152,7 @@ def _read(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
 
 def _with_areas(index: IndexRow, rng: np.random.Generator, centers: Centers) -> Centers:
     """Find new areas where splits have made the present ones long; centers and lists stay."""
-    if pool.target_areas(len(centers)) <= FEW_AREAS * (len(centers.areas) + 1):
+    if clustering.target_areas(len(centers)) <= FEW_AREAS * (len(centers.areas) + 1):
         return centers
-    areas, area = pool.group_centers(rng, centers.rows, index.distance)
+    areas, area = clustering.group_centers(rng, centers.rows, index.distance)
     return centers.with_(areas=stored_rows(index, areas), area=area)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
@@ -40,7 +40,7 @@ class Neighbors:
         if len(keys) == 0 or len(self.centers) == 0 or self.keep == 0:
             return
         index, centers = self.index, self.centers
-        found = pool.find_neighbors(
+        found = clustering.find_neighbors(
             self.center_codes,
             centers.rows,
             codes,
@@ -50,7 +50,7 @@ class Neighbors:
             metric=index.distance,
         )
         of, row = np.repeat(np.arange(len(centers)), found.shape[1]), found.reshape(-1)
-        values = pool.pool_distance(
+        values = clustering.pool_distance(
             codes[row],
             vectors[row],
             self.center_codes[of],
@@ -59,7 +59,7 @@ class Neighbors:
             metric=index.distance,
         )
         of, values = np.concatenate([self.of, of]), np.concatenate([self.values, values])
-        kept = pool.keep_nearest(of, values, self.keep)
+        kept = clustering.keep_nearest(of, values, self.keep)
         at_home = (homes[row] == of[len(self.of) :, None]).any(axis=1)
         self.home = np.concatenate([self.home, at_home])[kept]
         self.keys = np.concatenate([self.keys, keys[row]])[kept]

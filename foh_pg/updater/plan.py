@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import INT8
 from foh_pg.tables.index_row import IndexRow, read_index
@@ -55,7 +55,7 @@ def look(session: Session, index: IndexRow) -> Look:
     found = [part[0] for part in session.copy_out(SEQS, [INT8])]
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     rows = count_rows(session)
-    centers = pool.target_centers(max(rows, 1), index.options["centers"])
+    centers = clustering.target_centers(max(rows, 1), index.options["centers"])
     wanted = max(SAMPLE_ROWS, ROWS_PER_CENTER * centers, round(1.1 * base_rows(rows)))
     wanted = min(wanted, SAMPLE_BYTES // (4 * index.dimensions))
     return Look(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.model import Model, label_lists
@@ -93,7 +93,7 @@ def weigh(
         ranking, chosen, note = *_best(trial, default), ""
     ranking, chosen, times = _enough(trial, ranking, chosen)
     if times is not None:
-        probes = times * pool.default_probes(pool.target_centers(table or len(rows)))
+        probes = times * clustering.default_probes(clustering.target_centers(table or len(rows)))
         ranking = replace(ranking, probes=probes if times > 1 else None)
         which = "by geometry alone, " if ranking.by_geometry_alone else ""
         reads_more = f"to be as good as the exact distance, searches rank {which}with {probes} probes "
@@ -217,12 +217,14 @@ class Trial:
         self.codes, self.query_codes = base_codes, codes
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
-        self.levels = pool.make_levels(rng, base.vectors, pool.target_centers(len(base)), index.distance)
-        homes = pool.find_homes(base.vectors, *self.levels, homes=1, metric=index.distance)[:, 0]
+        self.levels = clustering.make_levels(
+            rng, base.vectors, clustering.target_centers(len(base)), index.distance
+        )
+        homes = clustering.find_homes(base.vectors, *self.levels, homes=1, metric=index.distance)[:, 0]
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         far = _center_distances(index.distance, self.vectors, self.levels.centers)
-        self.probes = pool.default_probes(len(self.levels.centers))
+        self.probes = clustering.default_probes(len(self.levels.centers))
         most = self.probes * max(times for times, _ in BUDGETS)
         self.centers = np.argsort(far, axis=1, kind="stable")[:, :most]
         self._looked: dict[tuple[int, int], Looked] = {}

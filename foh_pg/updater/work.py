@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.errors import FenceError
 from foh_pg.tables.centers import Centers, no_centers, read_centers
 from foh_pg.tables.index_row import read_index
@@ -84,7 +84,7 @@ class Work(Studying):
         rows = int(self.centers.lengths.sum()) + len(batch.rows)
         if self.first or batch.truncated or len(self.centers) == 0 or rows > YOUNG_ROWS:
             return False
-        target = min(rows, pool.target_centers(rows, self.index.options["centers"]))
+        target = min(rows, clustering.target_centers(rows, self.index.options["centers"]))
         return target > OUTGROWN * len(self.centers)
 
     def _read(self, batch_size: int) -> Batch:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 import foh_pg
 from foh_pg.cli import app
 from foh_pg.schema import migrations
-from tests.postgres import Database, install_pgvector
+from tests.support.postgres import Database, install_pgvector
 
 
 class CommandLine:

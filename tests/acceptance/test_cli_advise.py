@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.acceptance.test_cli import CommandLine
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 ROWS, DIMENSIONS, LABELS = 2000, 32, 8
 

@@ -11,7 +11,7 @@ from foh_pg.cli import app
 from foh_pg.updater import rebuild
 from tests.acceptance.test_cli import CommandLine
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 BASE = vectors(60)
 QUERY = text(BASE[7])

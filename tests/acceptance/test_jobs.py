@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "jobs.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

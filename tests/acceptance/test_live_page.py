@@ -16,11 +16,11 @@ import pytest
 
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert
-from tests.html import Page
-from tests.postgres import Database, Server
-from tests.scene import make_scene
-from tests.watching import Watch
+from tests.support.digits import create_index, create_table, insert
+from tests.support.html import Page
+from tests.support.postgres import Database, Server
+from tests.support.scene import make_scene
+from tests.support.watching import Watch
 
 Connection = psycopg.Connection[Any]
 DOCS = Path(__file__).resolve().parents[2] / "docs"

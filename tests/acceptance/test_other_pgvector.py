@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages import install_into
+from tests.support.packages import install_into
 
 pytestmark = pytest.mark.first
 

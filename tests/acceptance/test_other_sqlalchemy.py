@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.packages import install_into
-from tests.postgres import Server
+from tests.support.packages import install_into
+from tests.support.postgres import Server
 
 pytestmark = pytest.mark.first
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from foh_pg.cli import app
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert
-from tests.html import Page
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert
+from tests.support.html import Page
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -14,9 +14,9 @@ from psycopg import sql
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.tables.session import Session
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert, violations, waiting
-from tests.postgres import SETTINGS, Database, Server
-from tests.watching import Watch
+from tests.support.digits import create_index, create_table, insert, violations, waiting
+from tests.support.postgres import SETTINGS, Database, Server
+from tests.support.watching import Watch
 
 Connection = psycopg.Connection[Any]
 

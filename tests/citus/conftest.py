@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg.postgres.connect import connect
 from foh_pg.schema.migrations import migrate
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.postgres import Database, Server, install_pgvector
 
 DSN = os.environ.get("FOH_TEST_CITUS_DSN")
 

@@ -23,7 +23,7 @@ from foh_pg.postgres.connect import connect
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from foh_pg.watcher.watch import Settings, Watcher
 from tests.citus.conftest import Cluster
-from tests.digits import create_index, digits, insert, vector
+from tests.support.digits import create_index, digits, insert, vector
 
 
 class Base(DeclarativeBase):

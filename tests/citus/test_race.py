@@ -15,7 +15,7 @@ import psycopg
 from foh_pg import Index, updater
 from foh_pg.errors import FohError
 from tests.citus.conftest import Cluster
-from tests.digits import vector
+from tests.support.digits import vector
 
 # Longer runs are for whoever changes something here.
 SECONDS = float(os.environ.get("FOH_TEST_CITUS_SECONDS", "15"))

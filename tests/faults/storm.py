@@ -19,9 +19,9 @@ import psycopg
 from psycopg import IsolationLevel
 from psycopg.types.json import Jsonb
 
-from tests.digits import digits, vector
 from tests.faults import victim
 from tests.faults.oracle import differences
+from tests.support.digits import digits, vector
 
 Connection = psycopg.Connection[Any]
 Random = np.random.Generator

@@ -18,9 +18,9 @@ from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.session import open_session
-from tests.digits import create_index, create_table, digits, insert, vector, violations
-from tests.postgres import SETTINGS, Database, install_pgvector
-from tests.recorded_state import recorded_state
+from tests.support.digits import create_index, create_table, digits, insert, vector, violations
+from tests.support.postgres import SETTINGS, Database, install_pgvector
+from tests.support.recorded_state import recorded_state
 
 Connection = psycopg.Connection[Any]
 Action = Callable[[], None]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from foh_pg import updater
-from tests.digits import create_index, create_table, insert, violations
-from tests.postgres import Database
-from tests.recorded_state import recorded_state
+from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.postgres import Database
+from tests.support.recorded_state import recorded_state
 
 Copy = Callable[..., Database]
 

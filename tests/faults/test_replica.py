@@ -24,8 +24,8 @@ from foh_pg.postgres.embedded import EmbeddedServer, server_user
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables import session
 from foh_pg.updater.update import LAST, WAITING
-from tests.digits import create_index, create_table, digits, insert, vector, waiting
-from tests.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector
+from tests.support.digits import create_index, create_table, digits, insert, vector, waiting
+from tests.support.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector
 
 pytestmark = pytest.mark.one_version
 

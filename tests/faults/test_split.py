@@ -10,8 +10,8 @@ import pytest
 
 from foh_pg import updater
 from foh_pg.updater import merge
-from tests.digits import create_index, create_table, digits, insert, vector, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, digits, insert, vector, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

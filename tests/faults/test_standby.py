@@ -8,7 +8,7 @@ import pytest
 from foh_pg import updater
 from foh_pg.errors import SessionError
 from foh_pg.postgres.embedded import EmbeddedServer, server_user
-from tests.postgres import SETTINGS
+from tests.support.postgres import SETTINGS
 
 
 def test_a_standby_is_refused(embedded_version: int, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -25,7 +25,7 @@ from tests.faults import storm
 from tests.faults.oracle import differences
 from tests.faults.storm import FORMS, SEARCHERS, UPDATERS, WRITERS, Form, Storm, Tally
 from tests.faults.victim import is_lost
-from tests.postgres import Database, Server
+from tests.support.postgres import Database, Server
 
 Connection = psycopg.Connection[Any]
 

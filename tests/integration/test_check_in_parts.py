@@ -10,8 +10,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from foh_pg.updater import build
-from tests.digits import create_index, create_table, insert
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert
+from tests.support.postgres import Database
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from foh_pg.postgres.connect import connect
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 
 def test_is_named_unless_it_has_a_name(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

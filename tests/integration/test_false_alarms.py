@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -18,7 +18,7 @@ from foh_pg.schema import migrations
 from foh_pg.schema.migrations import migrate, offline
 from foh_pg.updater.build import build, rebuild
 from foh_pg.updater.update import update
-from tests.postgres import Database, install_pgvector
+from tests.support.postgres import Database, install_pgvector
 
 Connection = psycopg.Connection[Any]
 

@@ -27,8 +27,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.haystack import FohDocumentStore, FohEmbeddingRetriever
-from tests.engines import url
-from tests.postgres import Database, Server
+from tests.support.engines import url
+from tests.support.postgres import Database, Server
 
 
 @pytest.fixture(scope="module")

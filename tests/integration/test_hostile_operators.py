@@ -28,7 +28,7 @@ from foh_pg.schema import migrations
 from foh_pg.sqlalchemy import FOHIndex, select_nearest
 from foh_pg.updater import build, rebuild, rollback, update
 from foh_pg.watcher.watch import Settings, Watcher
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -20,7 +20,7 @@ from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema import files, migrations, script
 from foh_pg.updater.build import rebuild
 from foh_pg.updater.update import update
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -16,9 +16,9 @@ from foh_pg import AsyncIndex, Index, Match
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.postgres.code import Code
 from foh_pg.updater import build, rebuild
-from tests import digits
 from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
-from tests.postgres import Database, Server
+from tests.support import digits
+from tests.support.postgres import Database, Server
 
 QUERY = vectors(1, seed=5)[0]
 BASE = vectors(200)
@@ -397,7 +397,7 @@ class TestAsync:
 
         self.run(main)
 
-    def test_pool(self, shop: Shop, database: Database) -> None:
+    def test_clustering(self, shop: Shop, database: Database) -> None:
         async def main() -> None:
             async with AsyncConnectionPool(database.dsn(), min_size=1, max_size=2) as pool:
                 index = await AsyncIndex.open(pool, "items")

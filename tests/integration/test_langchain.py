@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.langchain import FOHVectorStore
-from tests.engines import url
-from tests.postgres import Database, Server
+from tests.support.engines import url
+from tests.support.postgres import Database, Server
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=6)
 

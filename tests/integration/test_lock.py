@@ -11,7 +11,7 @@ from psycopg import errors, sql
 from foh_pg.errors import BusyError
 from foh_pg.tables.session import Session
 from foh_pg.updater.update import update
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

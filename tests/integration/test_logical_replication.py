@@ -14,8 +14,8 @@ from psycopg import sql
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from foh_pg.updater import update
-from tests.postgres import SETTINGS, Database, Server, install_pgvector
-from tests.recorded import Connection, create_index, create_table, insert, problems, text, vectors
+from tests.support.postgres import SETTINGS, Database, Server, install_pgvector
+from tests.support.recorded import Connection, create_index, create_table, insert, problems, text, vectors
 
 X = vectors(300)
 PATIENCE = 60

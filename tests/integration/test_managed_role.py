@@ -12,7 +12,7 @@ from psycopg import sql
 
 from foh_pg.cli import app
 from foh_pg.schema import installed
-from tests.postgres import PASSWORD, Database, Server, install_pgvector
+from tests.support.postgres import PASSWORD, Database, Server, install_pgvector
 
 # Everything that a database holds, and what its roles are members of: what an installation may add to.
 LEFT_OVER = """

@@ -17,8 +17,8 @@ from foh_pg.errors import InputError, SchemaError
 from foh_pg.postgres.connect import connect
 from foh_pg.schema import migrations, script
 from foh_pg.schema.migrations import migrate, offline
-from tests.catalog import dump
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.catalog import dump
+from tests.support.postgres import Database, Server, install_pgvector
 
 OBJECTS = """
 SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('foh')

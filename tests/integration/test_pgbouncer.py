@@ -23,7 +23,7 @@ from foh_pg.cli import app
 from foh_pg.errors import SessionError
 from foh_pg.postgres.embedded import server_user
 from foh_pg.updater import update
-from tests.postgres import PASSWORD, Database
+from tests.support.postgres import PASSWORD, Database
 
 pytestmark = pytest.mark.one_version
 

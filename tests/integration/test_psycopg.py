@@ -15,7 +15,7 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from foh_pg.errors import SchemaError
 from foh_pg.postgres.code import Code
 from foh_pg.psycopg import register_foh, register_foh_async
-from tests.postgres import Database, Server
+from tests.support.postgres import Database, Server
 
 SEARCH = "SELECT id FROM foh.things_search(%s, 3)"
 

@@ -10,7 +10,7 @@ import pytest
 
 from foh_pg.schema.migrations import migrate
 from foh_pg.updater import rebuild, update
-from tests.postgres import Database, install_pgvector
+from tests.support.postgres import Database, install_pgvector
 
 Connection = psycopg.Connection[Any]
 

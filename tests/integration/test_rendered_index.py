@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "rendered" / "products.sql"
 HEADER = """\

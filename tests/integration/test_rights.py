@@ -11,7 +11,7 @@ from psycopg import sql
 from foh_pg.errors import FohError
 from foh_pg.updater import rebuild, update
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import Database, Server
+from tests.support.postgres import Database, Server
 
 QUERY = vectors(1, seed=5)[0]
 TABLES = ("projection", "center", "list", "item", "stream")

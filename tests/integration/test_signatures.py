@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from psycopg import errors
 
-from tests.postgres import Database
-from tests.recorded import Connection, create_index, create_table, text, vectors
+from tests.support.postgres import Database
+from tests.support.recorded import Connection, create_index, create_table, text, vectors
 
 QUERY = text(vectors(1)[0])
 CALL = "SELECT foh.idx_encode(%s::extensions.vector)"

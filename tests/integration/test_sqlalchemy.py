@@ -18,10 +18,10 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, joinedload
 from foh_pg.errors import InputError
 from foh_pg.postgres.code import Code as CodeValue
 from foh_pg.sqlalchemy import Code, FOHIndex, foh_search, select_nearest
-from tests.engines import engine as make_engine
-from tests.engines import url
-from tests.postgres import Database, Server
 from tests.shop.models import DIMENSIONS, Article, Base, Brand, Product, Topic
+from tests.support.engines import engine as make_engine
+from tests.support.engines import url
+from tests.support.postgres import Database, Server
 
 ROWS = 60
 

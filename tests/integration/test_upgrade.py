@@ -20,8 +20,8 @@ from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema import migrations
 from foh_pg.schema.migrations import migrate, offline
 from foh_pg.updater import build, rebuild, rollback, update
-from tests.catalog import dump
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.catalog import dump
+from tests.support.postgres import Database, Server, install_pgvector
 
 RELEASED = Path(__file__).parents[1] / "data" / "released"
 INDEXES = ("documents", "events", "odd", "papers", "photos", "products", "songs")

@@ -9,15 +9,15 @@ import pkgutil
 import pytest
 
 import foh_pg.arrays
+import foh_pg.clustering
 import foh_pg.learners
-import foh_pg.pool
 
 MODULES = [
     "foh_pg.django.statements",
     "foh_pg.hashing",
     *(f"foh_pg.arrays.{module.name}" for module in pkgutil.iter_modules(foh_pg.arrays.__path__)),
     *(f"foh_pg.learners.{module.name}" for module in pkgutil.iter_modules(foh_pg.learners.__path__)),
-    *(f"foh_pg.pool.{module.name}" for module in pkgutil.iter_modules(foh_pg.pool.__path__)),
+    *(f"foh_pg.clustering.{module.name}" for module in pkgutil.iter_modules(foh_pg.clustering.__path__)),
 ]
 
 

@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from foh_pg.bench.data import Dataset
-from foh_pg.pool import unit
+from foh_pg.clustering import unit
 from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate

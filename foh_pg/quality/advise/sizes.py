@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foh_pg.pool import target_centers
+from foh_pg.clustering import target_centers
 from foh_pg.quality.advise.indexing import geometry_bits
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.tables.signature import SIGNATURE_BITS

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from alembic.config import Config
 
 import tests.shop
-from tests.engines import engine
-from tests.postgres import Database, install_pgvector
+from tests.support.engines import engine
+from tests.support.postgres import Database, install_pgvector
 
 MIGRATIONS = Path(tests.shop.__file__).parent / "migrations"
 

@@ -24,10 +24,10 @@ from foh_pg.alembic.operations import AlterFohIndexOp, DropFohIndexOp
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.schema.migrations import head, migrate
 from foh_pg.sqlalchemy import FOHIndex
-from tests.catalog import dump
-from tests.engines import engine, url
-from tests.packages import install_into
-from tests.postgres import Database
+from tests.support.catalog import dump
+from tests.support.engines import engine, url
+from tests.support.packages import install_into
+from tests.support.postgres import Database
 
 # Whatever an index leaves on a table of the application's.
 TRACES = """

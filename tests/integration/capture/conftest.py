@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.postgres import Database, Server
+from tests.support.postgres import Database, Server
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.postgres import Database
-from tests.recorded import (
+from tests.support.postgres import Database
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from foh_pg.updater import update
-from tests.postgres import Database
-from tests.recorded import (
+from tests.support.postgres import Database
+from tests.support.recorded import (
     Connection,
     add_centers,
     codes,

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from tests import catalog
-from tests.postgres import Database, Server
-from tests.recorded import (
+from tests.support import catalog
+from tests.support.postgres import Database, Server
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.postgres import Database
-from tests.recorded import Connection, create_index, create_table, insert, problems, vectors
+from tests.support.postgres import Database
+from tests.support.recorded import Connection, create_index, create_table, insert, problems, vectors
 
 X = vectors(200)
 

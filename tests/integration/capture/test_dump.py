@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.integration.capture.test_create_index import everything
-from tests.postgres import Database, Server
-from tests.recorded import (
+from tests.support.postgres import Database, Server
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

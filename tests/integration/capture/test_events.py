@@ -6,8 +6,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from tests.postgres import Database
-from tests.recorded import (
+from tests.support.postgres import Database
+from tests.support.recorded import (
     Connection,
     add_centers,
     codes,

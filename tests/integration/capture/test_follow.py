@@ -10,8 +10,8 @@ import pytest
 from foh_pg.updater import update
 from foh_pg.updater.follow import FOLLOW
 from foh_pg.watcher.watch import Settings, Watcher
-from tests.postgres import Database
-from tests.recorded import (
+from tests.support.postgres import Database
+from tests.support.recorded import (
     Connection,
     create_index,
     create_table,

@@ -12,7 +12,7 @@ from psycopg import errors
 from foh_pg.errors import FohError
 from foh_pg.schema.migrations import migrate
 from foh_pg.updater.update import update
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 TYPES = {"vector": "public.vector(3)", "halfvec": "public.halfvec(3)", "real[]": "real[]"}

@@ -6,7 +6,7 @@ import pytest
 from psycopg import errors
 
 from tests.integration.capture.test_types import learn_labels
-from tests.recorded import (
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

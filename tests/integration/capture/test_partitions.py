@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded import (
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

@@ -9,8 +9,8 @@ import pytest
 from psycopg import errors, sql
 
 from foh_pg.updater.update import update
-from tests.postgres import Database
-from tests.recorded import (
+from tests.support.postgres import Database
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

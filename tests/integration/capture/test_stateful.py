@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from tests.integration.capture.test_types import learn_labels
-from tests.recorded import (
+from tests.support.recorded import (
     Connection,
     create_index,
     create_table,

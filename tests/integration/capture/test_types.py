@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.recorded import (
+from tests.support.recorded import (
     Connection,
     codes,
     create_index,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.postgres import Database, Server, install_pgvector
 
 # Only here: programs that other tests start have settings of their own.
 with mock.patch.dict(os.environ, DJANGO_SETTINGS_MODULE="tests.django_shop.settings"):

@@ -13,7 +13,7 @@ from pgvector.django import VectorField
 from foh_pg.django import FohIndex
 from foh_pg.django.checks import _check_index, check_databases, check_models
 from tests.integration.django_shop.conftest import point_at
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 
 def ids(messages: list[Any]) -> list[str]:

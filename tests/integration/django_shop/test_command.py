@@ -14,7 +14,7 @@ from django.db import connections
 from foh_pg.django.databases import dsn
 from tests.django_shop.catalog.models import Product
 from tests.integration.django_shop.conftest import vector
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 
 def names(found: Any) -> list[str]:

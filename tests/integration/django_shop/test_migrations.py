@@ -20,7 +20,7 @@ from foh_pg.django import FohIndex
 from foh_pg.django.operations import AlterFohIndex, InstallFoh, RefreshFohIndex, UpgradeFoh
 from foh_pg.errors import IndexNotFound, InputError, SchemaError
 from tests.django_shop.catalog.models import Product
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 INDEXES = """
 SELECT name, source_name, embedding, labels, labels_from_name, labels_key, bits, dimensions, distance,

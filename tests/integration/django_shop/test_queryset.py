@@ -35,7 +35,7 @@ from django.test.utils import CaptureQueriesContext
 from foh_pg.errors import IndexNotFound, InputError
 from tests.django_shop.catalog.models import Article, Book, Brand, Film, Product, Review
 from tests.integration.django_shop.conftest import ROWS, vector
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 pytestmark = pytest.mark.usefixtures("shop")
 

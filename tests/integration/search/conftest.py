@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.integration.search.shop import Shop, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 
 @pytest.fixture

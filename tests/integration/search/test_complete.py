@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 
 from tests.integration.search.shop import Shop, exact_distance, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
 READ = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
 NEW = vectors(40, seed=3)

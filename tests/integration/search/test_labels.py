@@ -11,7 +11,7 @@ from psycopg import sql
 
 from foh_pg.updater import build, update
 from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 QUERY = vectors(1, seed=6)[0]
 BASE = vectors(200)

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from foh_pg.updater import update
 from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 KEYS = st.integers(0, 14)
 # Few vectors, so that codes and distances tie; the origin and no vector at all among them.

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 QUERY = vectors(1, seed=5)[0]
 

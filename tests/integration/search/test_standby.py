@@ -13,7 +13,7 @@ from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from tests.integration.search.shop import Shop, vectors
-from tests.postgres import SETTINGS, Server, install_pgvector
+from tests.support.postgres import SETTINGS, Server, install_pgvector
 
 QUERY = vectors(1, seed=5)[0]
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.integration.search.shop import Shop, text, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 SESSIONS, EACH = 8, 40
 # Scans of the indexes on the stream in this transaction, the entries that they returned, and the blocks looked at, by

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from foh_pg.updater import build
-from tests.digits import (
+from tests.support.digits import (
     HELD_OUT,
     create_index,
     create_table,
@@ -18,7 +18,7 @@ from tests.digits import (
     vector,
     violations,
 )
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -17,8 +17,8 @@ from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
-from tests.digits import create_index, create_table, insert, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

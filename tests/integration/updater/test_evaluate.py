@@ -10,8 +10,8 @@ from foh_pg.errors import InputError
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import quality, read_runs
 from foh_pg.updater import build, update
-from tests.digits import create_index, create_table, digits, insert, vector
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, digits, insert, vector
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from foh_pg.updater import build, update
-from tests.digits import create_index, create_table, insert, violations, waiting
+from tests.support.digits import create_index, create_table, insert, violations, waiting
 
 Connection = psycopg.Connection[Any]
 

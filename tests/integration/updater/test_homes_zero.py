@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from foh_pg.updater import update
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 
 def test_is_said_and_searches_are_complete(connection: psycopg.Connection[Any], database: Database) -> None:

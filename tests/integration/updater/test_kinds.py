@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from foh_pg.updater import build, rebuild, rollback, update
-from tests.digits import digits, vector
+from tests.support.digits import digits, vector
 
 Connection = psycopg.Connection[Any]
 

@@ -9,8 +9,8 @@ import pytest
 
 from foh_pg import learners
 from foh_pg.updater import build, update
-from tests.digits import create_index, create_table, insert, precision, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, precision, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -16,7 +16,7 @@ from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.keys import Keys
 from foh_pg.updater import rebuild, update
-from tests.postgres import Database, Server, install_pgvector
+from tests.support.postgres import Database, Server, install_pgvector
 
 
 @pytest.mark.parametrize("labels", [None, "tags"])

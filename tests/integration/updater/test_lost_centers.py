@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foh_pg.updater import update
 from tests.integration.search.shop import Shop, vectors
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 BASE = vectors(30)
 

@@ -8,13 +8,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.pool import levels
+from foh_pg.clustering import levels
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.tables.session import open_session
 from foh_pg.updater import build, maintain, plan, rebuild, update, work
-from tests.digits import create_index, create_table, digits, insert, vector, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, digits, insert, vector, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 PROBES, K = 6, 10

@@ -14,7 +14,7 @@ from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import read_runs
 from foh_pg.updater import build, rebuild, rollback
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

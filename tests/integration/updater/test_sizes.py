@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert, violations
+from tests.support.digits import create_index, create_table, insert, violations
 
 Connection = psycopg.Connection[Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 import psycopg
 
 from foh_pg.updater import update
-from tests.digits import create_index, create_table, insert, violations
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

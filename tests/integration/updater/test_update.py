@@ -11,7 +11,7 @@ from foh_pg.tables.index_row import find_index
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rebuild, update
-from tests.digits import (
+from tests.support.digits import (
     HELD_OUT,
     create_index,
     create_table,
@@ -22,7 +22,7 @@ from tests.digits import (
     violations,
     waiting,
 )
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
 

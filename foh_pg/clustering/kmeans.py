@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.pool.distance import Metric, Rows, Values, check_metric, check_rows, nearness, unit
+from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, nearness, unit
 
 # Rows times centers at once: large enough for BLAS, small enough for the cache.
 BLOCK_PAIRS = 1 << 21

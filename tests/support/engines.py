@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.postgres import Database
+from tests.support.postgres import Database
 
 # pgvector is apart, as managed databases have it; the application reaches its types by its search_path.
 SEARCH_PATH = "public, extensions"

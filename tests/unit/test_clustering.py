@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foh_pg import pool
+from foh_pg import clustering
 from foh_pg.arrays.codes import pack, unpack
+from foh_pg.clustering import homes as homes_module
+from foh_pg.clustering import kmeans, levels, neighbors
 from foh_pg.errors import InputError
-from foh_pg.pool import homes as homes_module
-from foh_pg.pool import kmeans, levels, neighbors
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -36,11 +36,11 @@ class TestLevels:
     @given(st.integers(1, 300), st.integers(1, 80), st.sampled_from(METRICS), st.integers(0, 2**32 - 1))
     def test_there_are_as_many_centers_as_asked_for_and_none_without_area(self, n, u, metric, seed):
         X = clustered(n, seed=seed)[1]
-        areas, centers, area_of = pool.make_levels(np.random.default_rng(seed), X, u, metric)
+        areas, centers, area_of = clustering.make_levels(np.random.default_rng(seed), X, u, metric)
         assert len(centers) == min(u, n)
         assert (np.diff(area_of) >= 0).all()
         assert np.array_equal(np.unique(area_of), np.arange(len(areas)))
-        assert len(areas) <= pool.target_areas(min(u, n))
+        assert len(areas) <= clustering.target_areas(min(u, n))
         assert np.isfinite(centers).all()
         if metric == "cosine":
             np.testing.assert_allclose(np.linalg.norm(centers, axis=1), 1, atol=1e-5)
@@ -49,9 +49,9 @@ class TestLevels:
     @pytest.mark.parametrize("metric", METRICS)
     def test_the_same_seed_gives_the_same_centers(self, metric):
         X = clustered(500)[1]
-        first, second = (pool.make_levels(np.random.default_rng(3), X, 40, metric) for _ in range(2))
+        first, second = (clustering.make_levels(np.random.default_rng(3), X, 40, metric) for _ in range(2))
         assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-        other = pool.make_levels(np.random.default_rng(4), X, 40, metric)
+        other = clustering.make_levels(np.random.default_rng(4), X, 40, metric)
         assert not np.array_equal(first.centers, other.centers)
 
     @pytest.mark.parametrize("metric", ["cosine", "l2"])
@@ -59,15 +59,15 @@ class TestLevels:
         """Centers that are means lie nearer to the rows than as many rows drawn at random."""
         X = clustered(2000, dimensions=16, clusters=30)[1]
         rng = np.random.default_rng(0)
-        made = pool.make_levels(rng, X, 100, metric)
+        made = clustering.make_levels(rng, X, 100, metric)
         found = distances(X, made.centers, metric).min(axis=1).mean()
         drawn = distances(X, X[rng.choice(2000, 100, replace=False)], metric).min(axis=1).mean()
         assert found < 0.9 * drawn
 
     def test_rows_that_are_all_alike(self):
-        areas, centers, area_of = pool.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
+        areas, centers, area_of = clustering.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
         assert len(centers) == 20
-        assert pool.find_homes(np.ones((5, 3)), areas, centers, area_of).shape == (5, 1)
+        assert clustering.find_homes(np.ones((5, 3)), areas, centers, area_of).shape == (5, 1)
 
     def test_opposite_rows_have_no_mean_direction(self):
         X = np.array([[1.0, 0.0], [-1.0, 0.0]] * 20)
@@ -80,20 +80,24 @@ class TestLevels:
         assert {tuple(row) for row in found.tolist()} == {(0, 0), (9, 0), (0, 9)}
 
     def test_targets(self):
-        assert pool.target_centers(60_000) == 1533
-        assert pool.target_centers(60_000, fixed=500) == 500
-        assert pool.target_centers(1) == pool.target_centers(0) == 1
-        assert pool.target_areas(1533) == 39
+        assert clustering.target_centers(60_000) == 1533
+        assert clustering.target_centers(60_000, fixed=500) == 500
+        assert clustering.target_centers(1) == clustering.target_centers(0) == 1
+        assert clustering.target_areas(1533) == 39
         # From a million rows on, lists and areas do not become longer.
-        assert [pool.target_centers(rows) for rows in (500_000, 10**6, 10**7)] == [6300, 10_000, 100_000]
-        assert [pool.target_areas(centers) for centers in (6300, 10_000, 100_000)] == [79, 100, 1000]
+        assert [clustering.target_centers(rows) for rows in (500_000, 10**6, 10**7)] == [
+            6300,
+            10_000,
+            100_000,
+        ]
+        assert [clustering.target_areas(centers) for centers in (6300, 10_000, 100_000)] == [79, 100, 1000]
         with pytest.raises(InputError):
-            pool.target_centers(10, fixed=0)
+            clustering.target_centers(10, fixed=0)
 
     def test_centers_that_are_there_are_grouped(self):
         centers = clustered(300)[1]
-        areas, area_of = pool.group_centers(np.random.default_rng(0), centers)
-        assert len(areas) == pool.target_areas(300)
+        areas, area_of = clustering.group_centers(np.random.default_rng(0), centers)
+        assert len(areas) == clustering.target_areas(300)
         assert np.array_equal(np.unique(area_of), np.arange(len(areas)))
 
 
@@ -108,8 +112,8 @@ class TestHomes:
     )
     def test_with_all_areas_homes_are_the_nearest_centers(self, metric, n, u, homes, seed):
         X = clustered(n + u, seed=seed)[1]
-        made = pool.make_levels(np.random.default_rng(seed), X[n:], u, metric)
-        found = pool.find_homes(X[:n], *made, homes=homes, metric=metric, near_areas=len(made.areas))
+        made = clustering.make_levels(np.random.default_rng(seed), X[n:], u, metric)
+        found = clustering.find_homes(X[:n], *made, homes=homes, metric=metric, near_areas=len(made.areas))
         expected = distances(X[:n], made.centers, metric)
         assert found.shape == (n, min(homes, len(made.centers)))
         assert (np.diff(np.sort(found, axis=1), axis=1) > 0).all()
@@ -120,35 +124,35 @@ class TestHomes:
         )
 
     @pytest.mark.parametrize("metric", METRICS)
-    @pytest.mark.parametrize("looked", [pool.NEAR_AREAS, 20])
+    @pytest.mark.parametrize("looked", [clustering.NEAR_AREAS, 20])
     def test_the_nearest_areas_are_looked_at(self, metric, looked, monkeypatch):
         monkeypatch.setattr(levels, "AREA_CENTERS", 5)
         X = clustered(2000, dimensions=12, clusters=40)[1]
-        made = pool.make_levels(np.random.default_rng(0), X, 150, metric)
+        made = clustering.make_levels(np.random.default_rng(0), X, 150, metric)
         assert len(made.areas) == 30
         near = np.argsort(distances(X, made.areas, metric), axis=1)[:, :looked]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
         far = np.where(among, distances(X, made.centers, metric), np.inf)
-        found = pool.find_homes(X, *made, metric=metric, near_areas=looked)[:, 0]
+        found = clustering.find_homes(X, *made, metric=metric, near_areas=looked)[:, 0]
         np.testing.assert_allclose(far[np.arange(2000), found], far.min(axis=1), atol=1e-4)
 
     def test_more_areas_where_four_have_too_few_centers(self):
         areas = centers = np.eye(8)
-        found = pool.find_homes(np.ones((1, 8)), areas, centers, np.arange(8), homes=7)
+        found = clustering.find_homes(np.ones((1, 8)), areas, centers, np.arange(8), homes=7)
         assert len(np.unique(found)) == 7
 
     def test_blocks_do_not_matter(self, monkeypatch):
         X = clustered(300)[1]
-        made = pool.make_levels(np.random.default_rng(0), X, 30)
-        whole = pool.find_homes(X, *made, homes=2)
+        made = clustering.make_levels(np.random.default_rng(0), X, 30)
+        whole = clustering.find_homes(X, *made, homes=2)
         monkeypatch.setattr(homes_module, "BLOCK_ROWS", 7)
         monkeypatch.setattr(kmeans, "BLOCK_PAIRS", 1)
-        assert np.array_equal(whole, pool.find_homes(X, *made, homes=2))
+        assert np.array_equal(whole, clustering.find_homes(X, *made, homes=2))
 
     def test_a_row_of_zeros_has_a_home(self):
         X = clustered(10)[1]
-        made = pool.make_levels(np.random.default_rng(0), X, 4)
-        assert pool.find_homes(np.zeros((1, 6)), *made).shape == (1, 1)
+        made = clustering.make_levels(np.random.default_rng(0), X, 4)
+        assert clustering.find_homes(np.zeros((1, 6)), *made).shape == (1, 1)
 
 
 class TestNeighbors:
@@ -162,11 +166,13 @@ class TestNeighbors:
     def test_distances_are_the_definition(self, metric, n, u, seed):
         codes, X = clustered(n + u, seed=seed)
         expected = self.plain(codes[:n], X[:n], codes[n:], X[n:], metric).T
-        near = pool.find_neighbors(codes[n:], X[n:], codes[:n], X[:n], bits=6, neighbors=4, metric=metric)
+        near = clustering.find_neighbors(
+            codes[n:], X[n:], codes[:n], X[:n], bits=6, neighbors=4, metric=metric
+        )
         chosen = np.take_along_axis(expected, near, axis=1)
         np.testing.assert_allclose(chosen, np.sort(expected, axis=1)[:, :4], atol=2e-3)
         first = near[:, 0]
-        rowwise = pool.pool_distance(codes[first], X[first], codes[n:], X[n:], bits=6, metric=metric)
+        rowwise = clustering.pool_distance(codes[first], X[first], codes[n:], X[n:], bits=6, metric=metric)
         np.testing.assert_allclose(rowwise, chosen[:, 0], atol=2e-3)
 
     @pytest.mark.parametrize("metric", METRICS)
@@ -174,8 +180,8 @@ class TestNeighbors:
         code = pack([[1, 0]])
         far, near = np.array([[-1e6, 0.0]]), np.array([[1.0, 0.0]])
         center = np.array([[1.0, 0.0]])
-        same = pool.pool_distance(code, far, code, center, bits=2, metric=metric)
-        other = pool.pool_distance(pack([[1, 1]]), near, code, center, bits=2, metric=metric)
+        same = clustering.pool_distance(code, far, code, center, bits=2, metric=metric)
+        other = clustering.pool_distance(pack([[1, 1]]), near, code, center, bits=2, metric=metric)
         assert same[0] < other[0]
 
     def test_ties_by_code_go_by_embedding_then_by_order(self, monkeypatch):
@@ -184,7 +190,7 @@ class TestNeighbors:
         codes = np.repeat(code, 3, axis=0)
         for pairs in (neighbors.BLOCK_PAIRS, 1):
             monkeypatch.setattr(neighbors, "BLOCK_PAIRS", pairs)
-            found = pool.find_neighbors(code, np.array([[0.0, 1.0]]), codes, rows, bits=4, neighbors=3)
+            found = clustering.find_neighbors(code, np.array([[0.0, 1.0]]), codes, rows, bits=4, neighbors=3)
             assert found[0].tolist() == [1, 2, 0]
 
     @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.integers(1, 5))
@@ -195,7 +201,7 @@ class TestNeighbors:
         for center in sorted(set(centers.tolist())):
             mine = [i for i, c in enumerate(centers) if c == center]
             expected += sorted(mine, key=lambda i: values[i])[:keep]
-        assert pool.keep_nearest(centers, values, keep).tolist() == expected
+        assert clustering.keep_nearest(centers, values, keep).tolist() == expected
 
     def test_the_papers_pool_loses_rows_and_homes_do_not(self):
         """Where codes tie, the v nearest by Hamming distance leave rows in no list."""
@@ -203,7 +209,7 @@ class TestNeighbors:
         X = rng.standard_normal((3000, 8))
         codes = pack(np.repeat(X[:, :2] > 0, 4, axis=1))
         centers = rng.choice(3000, 50, replace=False)
-        near = pool.find_neighbors(codes[centers], X[centers], codes, X, bits=8, neighbors=300)
+        near = clustering.find_neighbors(codes[centers], X[centers], codes, X, bits=8, neighbors=300)
         assert len(np.unique(near)) < 3000
 
 
@@ -211,19 +217,19 @@ class TestSplits:
     @pytest.mark.parametrize("metric", METRICS)
     def test_pieces_are_no_longer_than_asked(self, metric):
         X = clustered(400, clusters=4)[1]
-        centers, piece = pool.split_list(np.random.default_rng(0), X, 120, metric)
+        centers, piece = clustering.split_list(np.random.default_rng(0), X, 120, metric)
         lengths = np.bincount(piece)
         assert len(centers) == len(lengths) >= 4
         assert 0 < lengths.min() <= lengths.max() <= 120
-        assert (pool.nearest_center(X, centers, metric) == piece).mean() > 0.9
+        assert (clustering.nearest_center(X, centers, metric) == piece).mean() > 0.9
 
     def test_at_most_so_many_pieces(self):
         X = clustered(400, clusters=4)[1]
-        assert len(pool.split_list(np.random.default_rng(0), X, 10, pieces=3)[0]) == 3
-        assert len(pool.split_list(np.random.default_rng(0), X, 10, pieces=1)[0]) == 1
+        assert len(clustering.split_list(np.random.default_rng(0), X, 10, pieces=3)[0]) == 3
+        assert len(clustering.split_list(np.random.default_rng(0), X, 10, pieces=1)[0]) == 1
 
     def test_identical_members_are_not_split(self):
-        centers, piece = pool.split_list(np.random.default_rng(0), np.ones((300, 3)), 50)
+        centers, piece = clustering.split_list(np.random.default_rng(0), np.ones((300, 3)), 50)
         assert len(centers) == 1
         assert not piece.any()
 
@@ -236,31 +242,35 @@ def test_affected_lists():
     new[lists == 3, 0] ^= 0b11000000
     new[lists == 1, 0] ^= 0b11110000
     new[0, 7] ^= 1
-    found = pool.find_affected(lists, old, new, bits=64, total=4, max_stale=0.01)
+    found = clustering.find_affected(lists, old, new, bits=64, total=4, max_stale=0.01)
     assert found.lists.tolist() == [1, 3]
     np.testing.assert_allclose(found.stale, [1 / 512, 4 / 64, 0, 2 / 64])
-    assert pool.find_affected(lists, old, old, bits=64, total=4).lists.tolist() == []
-    assert pool.find_affected(lists, old, new, bits=64, total=4, max_stale=0).lists.tolist() == [1, 3, 0]
+    assert clustering.find_affected(lists, old, old, bits=64, total=4).lists.tolist() == []
+    assert clustering.find_affected(lists, old, new, bits=64, total=4, max_stale=0).lists.tolist() == [
+        1,
+        3,
+        0,
+    ]
 
 
 def test_bad_input():
     codes, X = clustered(10)
-    made = pool.make_levels(np.random.default_rng(0), X, 4)
+    made = clustering.make_levels(np.random.default_rng(0), X, 4)
     with pytest.raises(InputError, match="metric"):
-        pool.find_homes(X, *made, metric="hamming")
+        clustering.find_homes(X, *made, metric="hamming")
     with pytest.raises(InputError, match="dimensions"):
-        pool.find_homes(X[:, :3], *made)
+        clustering.find_homes(X[:, :3], *made)
     with pytest.raises(InputError, match="2-d"):
-        pool.find_homes(X[0], *made)
+        clustering.find_homes(X[0], *made)
     with pytest.raises(InputError, match="homes"):
-        pool.find_homes(X, *made, homes=0)
+        clustering.find_homes(X, *made, homes=0)
     with pytest.raises(InputError, match="no center"):
-        pool.find_homes(X, X[:0], X[:0], np.zeros(0, dtype=np.int64))
+        clustering.find_homes(X, X[:0], X[:0], np.zeros(0, dtype=np.int64))
     with pytest.raises(InputError, match="neighbors"):
-        pool.find_neighbors(codes, X, codes, X, bits=6, neighbors=0)
+        clustering.find_neighbors(codes, X, codes, X, bits=6, neighbors=0)
     with pytest.raises(InputError, match="embeddings"):
-        pool.find_neighbors(codes, X[:5], codes, X, bits=6, neighbors=1)
+        clustering.find_neighbors(codes, X[:5], codes, X, bits=6, neighbors=1)
     with pytest.raises(InputError, match="without a row"):
-        pool.make_levels(np.random.default_rng(0), X[:0], 4)
+        clustering.make_levels(np.random.default_rng(0), X[:0], 4)
     with pytest.raises(InputError, match="at least 1"):
-        pool.make_levels(np.random.default_rng(0), X, 0)
+        clustering.make_levels(np.random.default_rng(0), X, 0)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from foh_pg.arrays.codes import CodeArray, check_codes, hamming_blocks, hamming_rows
+from foh_pg.clustering.distance import Metric, Rows, Values, check_dimensions, check_metric, check_rows, unit
+from foh_pg.clustering.homes import Positions
 from foh_pg.errors import InputError
-from foh_pg.pool.distance import Metric, Rows, Values, check_dimensions, check_metric, check_rows, unit
-from foh_pg.pool.homes import Positions
 
 # Pairs of center and row at once.
 BLOCK_PAIRS = 1 << 20

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
+from foh_pg.clustering.homes import Positions
+from foh_pg.clustering.kmeans import assign, cluster
 from foh_pg.errors import InputError
-from foh_pg.pool.distance import Metric, Rows, Values, check_metric, check_rows, unit
-from foh_pg.pool.homes import Positions
-from foh_pg.pool.kmeans import assign, cluster
 
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6

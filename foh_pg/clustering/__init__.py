@@ -7,10 +7,10 @@ twice.
 
 from __future__ import annotations
 
-from foh_pg.pool.distance import Metric, Rows, Values, unit
-from foh_pg.pool.homes import NEAR_AREAS, Positions, find_homes
-from foh_pg.pool.kmeans import nearest_center
-from foh_pg.pool.levels import (
+from foh_pg.clustering.distance import Metric, Rows, Values, unit
+from foh_pg.clustering.homes import NEAR_AREAS, Positions, find_homes
+from foh_pg.clustering.kmeans import nearest_center
+from foh_pg.clustering.levels import (
     Levels,
     default_probes,
     group_centers,
@@ -18,9 +18,9 @@ from foh_pg.pool.levels import (
     target_areas,
     target_centers,
 )
-from foh_pg.pool.neighbors import find_neighbors, keep_nearest, pool_distance
-from foh_pg.pool.split import split_list
-from foh_pg.pool.staleness import Affected, find_affected
+from foh_pg.clustering.neighbors import find_neighbors, keep_nearest, pool_distance
+from foh_pg.clustering.split import split_list
+from foh_pg.clustering.staleness import Affected, find_affected
 
 __all__ = [
     "NEAR_AREAS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from foh_pg.demo.packages import load
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.updater import build, update
-from tests.digits import create_index, create_table, insert, vector
-from tests.postgres import Database
+from tests.support.digits import create_index, create_table, insert, vector
+from tests.support.postgres import Database
 
 PACKAGES = """
 CREATE TABLE package (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, tags text[],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from foh_pg.pool.distance import Metric, Rows, Values, check_metric, check_rows, unit
-from foh_pg.pool.homes import Positions
-from foh_pg.pool.kmeans import assign, cluster
+from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
+from foh_pg.clustering.homes import Positions
+from foh_pg.clustering.kmeans import assign, cluster
 
 ITERATIONS = 8
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.errors import InputError
-from foh_pg.pool.distance import (
+from foh_pg.clustering.distance import (
     Metric,
     Rows,
     Values,
@@ -16,6 +15,7 @@ from foh_pg.pool.distance import (
     nearness,
     unit,
 )
+from foh_pg.errors import InputError
 
 Positions = npt.NDArray[np.int64]
 
