@@ -1,7 +1,7 @@
 """How many entries of some arrays, side by side in one row, fit a page.
 
-PostgreSQL moves what does not fit a page to a table of its own (TOAST), where every search would have to fetch
-it from.
+PostgreSQL moves what does not fit a page to another table (TOAST), and every search would have to fetch it
+from there.
 """
 
 from __future__ import annotations

@@ -47,10 +47,8 @@ def test_nothing_is_in_toast(connection: Connection, database: Database, kind: s
                                    options => jsonb_build_object('geometry', %s::int, 'centers', 40, 'exact_rows', 0))""",
         [geometry],
     )
-    rows = """INSERT INTO items SELECT {key}, ARRAY[sin(n), cos(n), sin(2 * n), cos(3 * n), sin(5 * n), cos(7 * n), sin(n / 9.0), n %% 3]
-              ::extensions.vector, ARRAY['t' || n %% 5] FROM generate_series(%s::int, %s::int) n""".format(
-        key=KEYS[kind]
-    )
+    rows = f"""INSERT INTO items SELECT {KEYS[kind]}, ARRAY[sin(n), cos(n), sin(2 * n), cos(3 * n), sin(5 * n), cos(7 * n), sin(n / 9.0), n %% 3]
+              ::extensions.vector, ARRAY['t' || n %% 5] FROM generate_series(%s::int, %s::int) n"""
     connection.execute(rows, [1, 2500])
     build(database.dsn(), "idx")
     assert bytes_outside(connection) == 0
