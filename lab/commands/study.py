@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
-import runpy
 import sys
+from importlib import import_module
 
 import click
 
@@ -24,4 +24,4 @@ NAMES = [module.name for module in pkgutil.iter_modules(studies.__path__) if mod
 def study(name: str, arguments: tuple[str, ...]) -> None:
     """Run one of the single studies; `python -m lab study NAME --help` says what it takes."""
     sys.argv = [f"python -m lab study {name}", *arguments]
-    runpy.run_module(f"lab.studies.{name}", run_name="__main__")
+    import_module(f"lab.studies.{name}").main()

@@ -18,7 +18,7 @@ from lab.summary import Report
 NAMES = ["random", "hmoh", "foh"]
 
 
-def run(data, seeds=(0, 1), extras=True):
+def run(data, seeds=(0, 1), extras=accuracy.EXTRAS):
     settings = accuracy.Settings(
         bits=(16, 24),
         seeds=seeds,
@@ -32,14 +32,14 @@ def run(data, seeds=(0, 1), extras=True):
 
 @pytest.fixture(scope="module")
 def result():
-    from tests.unit.bench.conftest import clusters
+    from tests.lab.conftest import clusters
 
     return run(clusters(rows=400, noise=4.0))
 
 
 def test_steps_are_counted(single, multi):
     for data in (single, multi):
-        for extras in (True, False):
+        for extras in (accuracy.EXTRAS, accuracy.EXTRAS_OF_THE_PAPER, ()):
             settings = accuracy.Settings(
                 bits=(8, 32, 48), seeds=(0, 1), methods=methods.choose(["all"]), extras=extras
             )
@@ -57,9 +57,9 @@ def test_every_record_says_where_it_is_from(result):
 
 
 def test_the_same_seed_gives_the_same_figures(result):
-    from tests.unit.bench.conftest import clusters
+    from tests.lab.conftest import clusters
 
-    again = run(clusters(rows=400, noise=4.0), seeds=(1,), extras=False)
+    again = run(clusters(rows=400, noise=4.0), seeds=(1,), extras=())
     assert {(r["method"], r["bits"], r["codes"]): r["map"] for r in again.select("table")} == {
         (r["method"], r["bits"], r["codes"]): r["map"] for r in result.select("table") if r["seed"] == 1
     }
