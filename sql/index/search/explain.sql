@@ -11,23 +11,25 @@ DECLARE
     reach int;
     ranked int;
     bits bit({query_bits});
+    geometry bit({geometry_bits});
     centers int[];
     m foh.model;
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
     bits := {encode}(query);
+    geometry := substring(bits FROM 1 FOR {geometry_bits});
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken. Only a function of the table's owner may read the source.
-        PERFORM FROM {hamming}(ARRAY[]::{key_type}[], substring(bits FROM 1 FOR {geometry_bits}));
+        PERFORM FROM {hamming}(ARRAY[]::{key_type}[], geometry);
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
     ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, reach) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),

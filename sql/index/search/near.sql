@@ -30,7 +30,6 @@ DECLARE
     centers int[];
     -- The query as rows and centers are compared with it.
     unit {vector}.vector := {query_unit};
-    center_unit {query_type} := unit{center_cast};
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
     weight_code float8;
@@ -51,9 +50,9 @@ BEGIN
                 ELSE coalesce(shortlist, {shortlist_option}, m.shortlist,
                               CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END) END,
            m.probes, m.weight_code, m.weight_votes,
-           CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END,
+           q.geometry,
            {signature_zeros}::varbit || CASE WHEN bits IS NULL THEN coalesce(m.code, {zeros}) ELSE substring(bits FROM {code_from}) END::varbit,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n) END
+           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
@@ -62,11 +61,8 @@ BEGIN
                  (SELECT bit_or(p.mask) FROM {projection} p
                   WHERE bits IS NULL AND {needs_code} AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m
-    CROSS JOIN {quantizer} g;
-    -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
-    IF bits IS NOT NULL THEN
-        centers := ARRAY(SELECT n.center FROM {centers_by_bits}(query_geometry, probes) n);
-    END IF;
+    CROSS JOIN LATERAL (SELECT CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END AS geometry
+                        FROM {quantizer} g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN

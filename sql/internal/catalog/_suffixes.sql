@@ -28,7 +28,6 @@ AS $function$
         'explain',
         'near',
         'nearest_centers',
-        'centers_by_bits',
         'state',
         'exact',
         'exact_score',
