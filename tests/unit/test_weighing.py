@@ -127,7 +127,7 @@ def test_more_is_read_where_the_exact_distance_is_better(
     helpful: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search that reads a single short list is far below the exact distance: it is told to read more."""
-    monkeypatch.setattr(weighing.pool, "default_probes", lambda centers: 1)
+    monkeypatch.setattr(weighing.clustering, "default_probes", lambda centers: 1)
     monkeypatch.setattr(weighing, "BUDGETS", ((1, 16), (16, 50), (32, 100)))
     rng = np.random.default_rng(0)
     groups = np.arange(ROWS) % 60
