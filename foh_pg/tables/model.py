@@ -42,7 +42,7 @@ class Model:
     labels: tuple[str, ...] = ()
     # Shape (labels, bits). What a label adds; a row of zeros where it takes no part.
     label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
-    # How geometry bits are made; None where the learned code stands in their place.
+    # How geometry bits are made; None in a model that was just learned, until rows are placed by it.
     geometry: Geometry | None = None
     ranking: Ranking = field(default_factory=Ranking)
     # The index has labels: marks begin with a signature of them.
@@ -104,13 +104,10 @@ class Model:
         bias = self.bias.astype(np.float32)
         return hashing.encode(rows, self.weights.T, bias, None if anchors is None else lean)
 
-    def geometry_of(self, rows: npt.NDArray[Any]) -> CodeArray:
-        """Packed geometry bits of rows without labels; their learned codes where there are none."""
-        return self.geometry_bits(rows, self.encode(rows) if self.geometry is None else rows[:0])
-
-    def geometry_bits(self, rows: Vectors, codes: CodeArray) -> CodeArray:
-        """Packed geometry bits of rows; their learned codes where there are none."""
-        return codes if self.geometry is None else self.geometry.encode(rows)
+    def geometry_bits(self, rows: Vectors) -> CodeArray:
+        """Packed geometry bits of rows."""
+        assert self.geometry is not None
+        return self.geometry.encode(rows)
 
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""

@@ -194,8 +194,8 @@ def write_hash_functions(session: Session, model: Model) -> None:
         [np.arange(bits), model.weights, model.bias, pack(np.eye(bits, dtype=bool))],
     )
     _write_labels(session, model)
-    if model.geometry is not None:
-        _write_geometry(session, model.geometry)
+    assert model.geometry is not None
+    _write_geometry(session, model.geometry)
 
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:

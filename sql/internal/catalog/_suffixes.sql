@@ -22,9 +22,7 @@ AS $function$
         'follow',
         'result',
         'search',
-        'search_code',
         'candidates',
-        'encode',
         'explain',
         'near',
         'nearest_centers',
@@ -33,10 +31,6 @@ AS $function$
         'exact_score',
         'bit_score',
         'dial_factor',
-        'hamming',
-        'check_code',
-        'hash_functions',
-        'thresholds',
         'describe',
         'rows',
         'unchanged',
@@ -49,7 +43,6 @@ AS $function$
         'inbox_keys',
         'source_rows',
         'record_shards',
-        'moment',
-        'visible'
+        'moment'
     ]
 $function$;

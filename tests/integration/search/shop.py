@@ -15,8 +15,6 @@ DIMENSIONS = 8
 BITS = 32
 # Each dimension has 16 thresholds.
 GEOMETRY = 128
-# What a client sends in place of a query: geometry bits, then the learned code.
-QUERY_BITS = GEOMETRY + BITS
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 # Without a number of centers the version keeps those that there are.
@@ -113,8 +111,8 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search", "search_code",
-                           "candidates", "encode", "explain", "near")
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search",
+                           "candidates", "explain", "near")
         }  # fmt: skip
         return {
             **own,
@@ -191,8 +189,11 @@ class Shop:
         self.run("UPDATE {quantizer} SET threshold = %s", [text(threshold)])
 
     def code(self, query: Any) -> str:
-        """The bits of a query, as a client would send them."""
-        return str(self.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0])
+        """The bits of a query: its geometry bits, then its learned code, which ends the marks."""
+        bits = (
+            "SELECT p.geometry::text || right(p.marks::text, %s) FROM {place}(%s::extensions.vector, NULL) p"
+        )
+        return str(self.run(bits, [BITS, text(query)]).fetchone()[0])
 
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
         """The rows that a search returns, in its order."""
