@@ -32,10 +32,10 @@ CREATE TABLE foh.products_center (
     area      int NOT NULL,
     embedding extensions.halfvec(3) NOT NULL,
     geometry  bit(129) NOT NULL,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
 ) WITH (fillfactor = 90);
 -- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
 CREATE INDEX products_center_area_idx ON foh.products_center (area);
@@ -85,7 +85,7 @@ CREATE TABLE foh.products_stream (
     center     int NOT NULL,
     geometry   bit(129),
     marks      bit(80),
-    written_at timestamptz NOT NULL DEFAULT now(),
+    written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,

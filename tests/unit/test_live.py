@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
-import pytest
 
 from foh_pg.live import LivePages, kept
 from foh_pg.live.kept import Kept
