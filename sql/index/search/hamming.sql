@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION {hamming}(keys {key_type}[], geometry bit) RETURNS TA
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
+SET plan_cache_mode = force_custom_plan
 AS $body$
 #variable_conflict use_column
 BEGIN
