@@ -9,6 +9,8 @@ END
 $foh$;
 
 ALTER TABLE foh.index
+    -- An index learns with FOH.
+    DROP COLUMN learner,
     -- Geometry bits of a row; 0 where learned codes stand in for them.
     ADD COLUMN geometry int,
     -- Who may read this table of the index may see this row, and those of the index in the tables below.
