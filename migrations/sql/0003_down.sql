@@ -14,4 +14,4 @@ DROP TABLE foh.updating;
 DROP TABLE foh.claim;
 ALTER TABLE foh.model DROP COLUMN placed, DROP COLUMN first_center, DROP COLUMN small, DROP COLUMN weight_code,
     DROP COLUMN weight_votes, DROP COLUMN probes, DROP COLUMN shortlist;
-ALTER TABLE foh.index DROP COLUMN geometry, DROP COLUMN stream, ADD COLUMN learner text NOT NULL;
+ALTER TABLE foh.index DROP COLUMN geometry, DROP COLUMN stream;

@@ -5,12 +5,14 @@ BEGIN
     IF to_regclass('foh.index_stat') IS NOT NULL THEN
         DROP VIEW foh.index_stat;
     END IF;
+    -- An index learns with FOH.
+    IF EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'foh.index'::regclass AND a.attname = 'learner') THEN
+        ALTER TABLE foh.index DROP COLUMN learner;
+    END IF;
 END
 $foh$;
 
 ALTER TABLE foh.index
-    -- An index learns with FOH.
-    DROP COLUMN learner,
     -- Geometry bits of a row; 0 where learned codes stand in for them.
     ADD COLUMN geometry int,
     -- Who may read this table of the index may see this row, and those of the index in the tables below.
