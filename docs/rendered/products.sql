@@ -794,10 +794,10 @@ WITH marker AS (
     UNION
     SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
     UNION
-    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
+    -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 2
-       OR (i.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') > 2 + 4 * 0.01 * 16
        OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
 ), queued AS (
     INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
