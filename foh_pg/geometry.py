@@ -1,8 +1,8 @@
 """Geometry bits: what lists keep of an embedding, so that the Hamming distance of bits ranks like the distance.
 
 The numbers of an embedding are turned: signs drawn by a seed, then a few steps in which the two halves of the
-vector are added and subtracted, the second half shifted before each. The steps spread every number over many,
-so that all turned numbers say about equally much, however the dimensions differ. Then each has several
+vector are added and subtracted, the second half rolled by half as much before each. The steps spread every
+number over all, so that turned numbers say about equally much, however the dimensions differ. Then each has several
 thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ is the
 sum of the differences of their numbers, rounded to as many levels.
 
@@ -71,13 +71,15 @@ class Geometry:
         --------
         >>> rows = np.array([[1, 2], [3, 2], [3, 2], [1, 8]], dtype=np.float32)
         >>> Geometry.fit(rows, 8, "l2", seed=0).encode(rows)[:, 0]
-        array([  0, 162, 162,  87], dtype=uint8)
+        array([213,  80,  80, 170], dtype=uint8)
         """
         given = np.asarray(rows, dtype=np.float32)
         if given.ndim != 2 or len(given) == 0:
             raise InputError(f"thresholds cannot be found in an array of shape {given.shape}")
         made = cls.plain(given.shape[1], bits, metric)
-        signs = np.random.default_rng([seed, bits]).choice(np.array([-1, 1], dtype=np.float32), len(made.signs))
+        signs = np.random.default_rng([seed, bits]).choice(
+            np.array([-1, 1], dtype=np.float32), len(made.signs)
+        )
         made = cls(made.threshold, signs, made.unit)
         chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
         turned = np.concatenate([made._turned(part) for part in made._chunks(given[chosen])])
@@ -104,10 +106,10 @@ class Geometry:
         half = (len(self.signs) + 1) // 2
         a, b = signed[:, :half], np.zeros((len(rows), half), dtype=np.float32)
         b[:, : len(self.signs) - half] = signed[:, half:]
-        for step in range(steps_of(len(self.signs))):
-            if step > 0:
-                b = np.roll(b, -(half >> step), axis=1)
-            a, b = a + b, a - b
+        a, b, turn = a + b, a - b, half // 2
+        while turn > 0:
+            b = np.roll(b, -turn, axis=1)
+            a, b, turn = a + b, a - b, turn // 2
         return np.concatenate([a, b], axis=1)[:, : self.bits // self.copies]
 
     # -- saved form ----------------------------------------------------------------------------------------
@@ -118,18 +120,6 @@ class Geometry:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Geometry:
         return cls(arrays["threshold"], arrays["signs"], bool(arrays["unit"]))
-
-
-def steps_of(dimensions: int) -> int:
-    """How many times the halves are added and subtracted: each turned number has 2 ** steps of the numbers.
-
-    Examples
-    --------
-    >>> [steps_of(dimensions) for dimensions in (1, 3, 32, 512, 1536, 16_000)]
-    [1, 2, 5, 6, 7, 10]
-    """
-    doublings = (dimensions + dimensions % 2).bit_length() - 1
-    return min(doublings, max(5, doublings - 3))
 
 
 def copies_of(bits: int, dimensions: int) -> int:

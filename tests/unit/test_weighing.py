@@ -10,7 +10,7 @@ import pytest
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.bench.data import Dataset
 from foh_pg.bench.protocol import Protocol, Split
-from foh_pg.hashing import Geometry
+from foh_pg.geometry import Geometry
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.advise.indexing import describe, rows_of
