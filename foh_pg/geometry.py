@@ -1,10 +1,10 @@
-"""Geometry bits: what lists keep of an embedding, so that the Hamming distance of bits ranks like the distance.
+"""Geometry bits: what lists keep of an embedding, so that Hamming distances rank as the distances do.
 
 The numbers of an embedding are turned: signs drawn by a seed, then a few steps in which the two halves of the
 vector are added and subtracted, the second half rolled by half as much before each. The steps spread every
-number over all, so that turned numbers say about equally much, however the dimensions differ. Then each has several
-thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ is the
-sum of the differences of their numbers, rounded to as many levels.
+number over all, so that turned numbers say about equally much, however the dimensions differ. Then each has
+several thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ is
+the sum of the differences of their numbers, rounded to as many levels.
 
 All of it is single additions and subtractions of single-precision numbers, in the order of
 sql/internal/objects/_geometry_expression.sql: bits made here and bits made in the database are the same. The
@@ -166,7 +166,7 @@ def _bounded(rows: Vectors) -> Vectors:
     long = _lengths(rows) >= LONGEST
     if not long.any():
         return rows
-    found = rows.copy()
+    found: Vectors = rows.copy()
     found[long] = _unit(rows[long])
     return found
 

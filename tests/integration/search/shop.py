@@ -185,7 +185,9 @@ class Shop:
         if not rows:
             return
         made = Geometry.fit(np.asarray(rows), GEOMETRY, self.distance, seed=0)
-        self.run("UPDATE {quantizer} SET signs = %s, threshold = %s", [text(made.signs), text(made.threshold)])
+        self.run(
+            "UPDATE {quantizer} SET signs = %s, threshold = %s", [text(made.signs), text(made.threshold)]
+        )
 
     def code(self, query: Any) -> str:
         """The bits of a query: its geometry bits, then its learned code, which ends the marks."""
