@@ -3,8 +3,8 @@
 The numbers of an embedding are turned: signs drawn by a seed, then a few steps in which the two halves of the
 vector are added and subtracted, the second half rolled by half as much before each. The steps spread every
 number over all, so that turned numbers say about equally much, however the dimensions differ. Then each has
-several thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ is
-the sum of the differences of their numbers, rounded to as many levels.
+several thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ
+is the sum of the differences of their numbers, rounded to as many levels.
 
 All of it is single additions and subtractions of single-precision numbers, in the order of
 sql/internal/objects/_geometry_expression.sql: bits made here and bits made in the database are the same. The
