@@ -45,7 +45,7 @@ BEGIN
         -- Functions of an index that read its table belong to the owner of the table: see foh._owned_by_source.
         SELECT format('function foh.%I belongs to %I', p.proname, pg_get_userbyid(p.proowner))
         FROM pg_proc p WHERE p.pronamespace = schema.oid AND p.proowner <> schema.owner
-          AND p.proname !~ '^[^_].*_(capture|capture_labels|check|repair|follow|hamming|rows|unchanged|answer|label_counts|pull|pulled|inbox_stat|inbox_keys|source_rows|record_shards)$'
+          AND p.proname !~ '^[^_].*_(capture|capture_labels|check|repair|follow|explain|rows|unchanged|answer|label_counts|pull|pulled|inbox_stat|inbox_keys|source_rows|record_shards)$'
     ) o;
     problem := coalesce(nullif(problem, ''), foreign_object);
     IF problem IS NOT NULL THEN

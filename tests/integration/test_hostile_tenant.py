@@ -88,7 +88,7 @@ REFUSED = (
     "LANGUAGE sql AS 'SELECT 1::bigint'",
     "ALTER FUNCTION foh.idx_unchanged(boolean, text) RENAME TO idx_other",
     "ALTER FUNCTION foh.idx_unchanged(boolean, text) OWNER TO foh_owner",
-    "ALTER FUNCTION foh.idx_encode(extensions.vector) SECURITY INVOKER",
+    "ALTER FUNCTION foh.idx_describe() SECURITY INVOKER",
     "CREATE OPERATOR CLASS mine FOR TYPE int USING btree AS OPERATOR 1 <",
     "CREATE CAST (int AS text) WITHOUT FUNCTION",
     "CREATE EVENT TRIGGER e ON ddl_command_start EXECUTE FUNCTION evil_trigger()",

@@ -59,11 +59,9 @@ class TestReaders:
             "SELECT * FROM {search}(%s, 20)",
             "SELECT * FROM {search}(%s, 200)",
             "SELECT * FROM {search}(%s, 20, shortlist => 0, filter => 'id < 50')",
-            "SELECT * FROM {search_code}({encode}(%s), 20, version => 2)",
             "SELECT * FROM {candidates}(%s)",
             "SELECT * FROM {explain}(%s)",
             "SELECT * FROM foh.search('items', %s)",
-            "SELECT h.version, h.number FROM foh.items_hash_functions() h WHERE %s::text <> ''",
         )
         for status in ("ready", "building"):
             shop.run("UPDATE foh.index SET status = %s", [status])
@@ -87,8 +85,8 @@ class TestReaders:
         ).fetchall()
         assert {name for (name,) in allowed} == {
             "_identity", "_refuse_changed", "_refuse_search", "search",
-            "items_search", "items_search_code", "items_candidates", "items_encode", "items_explain",
-            "items_near", "items_exact", "items_exact_score", "items_bit_score", "items_dial_factor", "items_hamming", "items_check_code", "items_hash_functions", "items_thresholds",
+            "items_search", "items_candidates", "items_explain",
+            "items_near", "items_exact", "items_exact_score", "items_bit_score", "items_dial_factor",
             "items_describe",
         }  # fmt: skip
         tables = reader.execute(
@@ -152,9 +150,9 @@ class TestReaders:
         [row] = grant(shop.connection, reader="app_reader")
         reader = shop.seen_by(database.connect("app_reader"))
         assert set(reader.found(QUERY, 100)) == set(range(5))
-        keys = reader.run(
-            "SELECT keys FROM {near}(%s, NULL, 100, 100, 0, 0, 1, false)", [text(QUERY)]
-        ).fetchone()[0]
+        keys = reader.run("SELECT keys FROM {near}(%s, 100, 100, 0, 0, 1, false)", [text(QUERY)]).fetchone()[
+            0
+        ]
         assert set(keys) == set(range(100))
         assert "_near" in row[4]
 

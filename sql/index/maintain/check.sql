@@ -7,6 +7,7 @@ SET search_path = pg_catalog, pg_temp
 -- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
 -- foh._check_tables).
 SET row_security = on
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 -- Hash joins only: with the statistics of a table that was empty a moment ago, the planner would compare row by row.
 SET enable_nestloop = off
@@ -38,8 +39,8 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     SELECT v.key, {checked_geometry} AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.key, s.x, s.labels, {unit}(s.x) AS u
-          FROM (SELECT s.{key} AS key, {vector_once} AS x, {checked_labels} AS labels FROM {source_rows_or_table} s
+    FROM (SELECT s.key, s.x, {unit}(s.x) AS u
+          FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
                 WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (

@@ -7,6 +7,7 @@ SET search_path = pg_catalog, pg_temp
 -- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
 -- foh._check_tables).
 SET row_security = on
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $body$
 #variable_conflict use_column
@@ -38,10 +39,10 @@ WITH marker AS (
     UNION
     SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
     UNION
-    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
+    -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > {checked_bound}
-       OR (i.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask}) > 2 + 4 * {max_stale} * {bits}
        OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask})
 ), queued AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

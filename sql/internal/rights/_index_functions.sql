@@ -9,7 +9,7 @@ AS $function$
       AND p.proname IN (SELECT (i.name || '_' || s)::name FROM unnest(CASE kind
               WHEN 'owner' THEN foh._suffixes()
               WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'follow', 'describe', 'pull', 'pulled', 'inbox_stat']
-              WHEN 'ours' THEN ARRAY['hamming', 'unchanged', 'inbox_stat']
-              ELSE ARRAY['search', 'search_code', 'candidates', 'encode', 'explain', 'describe', 'hash_functions', 'thresholds', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor', 'hamming', 'check_code', 'moment', 'visible', 'inbox_keys']
+              WHEN 'ours' THEN ARRAY['unchanged', 'inbox_stat']
+              ELSE ARRAY['search', 'candidates', 'explain', 'describe', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor', 'moment', 'inbox_keys']
           END) s)
 $function$;

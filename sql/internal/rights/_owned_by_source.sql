@@ -4,5 +4,5 @@ CREATE OR REPLACE FUNCTION foh._owned_by_source() RETURNS text[]
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT '{capture,capture_labels,check,repair,follow,hamming,rows,unchanged,answer,label_counts,pull,pulled,inbox_stat,inbox_keys,source_rows,record_shards}'::text[]
+    SELECT '{capture,capture_labels,check,repair,follow,explain,rows,unchanged,answer,label_counts,pull,pulled,inbox_stat,inbox_keys,source_rows,record_shards}'::text[]
 $function$;

@@ -82,7 +82,7 @@ class TestDefiners:
         "check",
         "repair",
         "follow",
-        "hamming",
+        "explain",
         "rows",
         "unchanged",
         "answer",
