@@ -3,21 +3,25 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import open_connection
 from foh_pg.cli.output import print_json, say
 from foh_pg.schema import migrations
 
 
 @click.command()
 @click.option("--to", default="head", help="Revision to go to, up or down: head, base or one of them.")
+@click.option("--owner", metavar="ROLE", help="The role that owns the tables, if you connect as another.")
 @options.yes
 @options.dsn
 @options.json
-def migrate(to: str, yes: bool, dsn: str | None, json: bool) -> None:
-    """Install schema foh, bring it up to date, or take it back."""
+def migrate(to: str, owner: str | None, yes: bool, dsn: str | None, json: bool) -> None:
+    """Install schema foh, bring it up to date, or take it back.
+
+    The schema belongs to one role, the one that connects or --owner, and serves the tables of that role.
+    """
     to = migrations.resolve(to)
-    with session(dsn, installed=False) as connection:
-        start = migrations.revision(connection)
+    with open_connection(dsn) as connection:
+        start = migrations.revision(connection, owner)
         if migrations.is_downgrade(start, to) and not yes:
             click.confirm(
                 f"Going back from revision {start} to {to} drops indexes and what they learned; your own "
@@ -25,8 +29,8 @@ def migrate(to: str, yes: bool, dsn: str | None, json: bool) -> None:
                 abort=True,
                 err=True,
             )
-        renewed = to == migrations.head() and migrations.code_is_outdated(connection)
-        start, end = migrations.migrate(connection, to)
+        renewed = to == migrations.head() and migrations.code_is_outdated(connection, owner)
+        start, end = migrations.migrate(connection, to, owner)
     if json:
         print_json({"start": start, "end": end})
     elif start == end and renewed:

@@ -13,6 +13,7 @@ def sql() -> None:
 @sql.command()
 @click.option("--to", default="head", help="Revision to end at.")
 @click.option("--from", "start", default="base", help="Revision that the database is at.")
-def migrate(to: str, start: str) -> None:
+@click.option("--owner", metavar="ROLE", help="The role that owns the tables, if another one runs it.")
+def migrate(to: str, start: str, owner: str | None) -> None:
     """Print what `foh-pg migrate` runs, without a database: one script, one transaction."""
-    click.echo(migrations.offline(to, start), nl=False)
+    click.echo(migrations.offline(to, start, owner), nl=False)

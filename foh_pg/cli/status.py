@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
-
 import click
-import psycopg
 
 from foh_pg.cli import options
 from foh_pg.cli.database import session
@@ -27,11 +24,6 @@ COLUMNS = (
     "deferred",
 )
 
-OWNER = """
-SELECT rolname AS owner, rolcanlogin AS can_log_in FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
-WHERE n.nspname = 'foh'
-"""
-
 
 @click.command()
 @click.argument("name", metavar="[INDEX]", required=False)
@@ -49,7 +41,6 @@ def status(name: str | None, dsn: str | None, json: bool) -> None:
         ).fetchall()
         if name is not None and not rows:
             raise IndexNotFound.named(name)
-        warn_about_owner(connection)
         trend = None if name is None else read_trend(connection, name)
     if json:
         if trend is not None:
@@ -64,11 +55,3 @@ def status(name: str | None, dsn: str | None, json: bool) -> None:
     else:
         say("no index yet: foh-pg create-index --help")
 
-
-def warn_about_owner(connection: psycopg.Connection[dict[str, Any]]) -> None:
-    row = connection.execute(OWNER).fetchone()
-    if row is not None and row["can_log_in"]:
-        say(
-            f"note: schema foh belongs to {row['owner']}, a role that can log in; owned by a role of its own "
-            "(foh_owner, NOLOGIN), our functions could do less"
-        )

@@ -78,8 +78,6 @@ def describe(split: Split, bits: int) -> IndexRow:
         next_center=1,
         source=split.data.name,
         intact=True,
-        owner=None,
-        acting=None,
     )
 
 
