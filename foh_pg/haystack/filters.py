@@ -7,11 +7,17 @@ from datetime import datetime, timezone
 from typing import Any
 
 import sqlalchemy as sa
-from haystack.errors import FilterError
+from haystack.errors import FilterError as HaystackError
 
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import Field, field
+from foh_pg.stores.parts import check_parts, shown
+
+
+class FilterError(InputError, HaystackError):
+    """A filter of Haystack's that cannot be used: an error of ours, and of Haystack's."""
+
 
 ORDER: dict[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "<": lambda a, b: a < b,
@@ -30,21 +36,30 @@ WITH_ZONE = DAY + HOUR + r"(Z|[+-]\d{2}(:?\d{2})?)$"
 
 def condition(documents: Documents, filters: Mapping[str, Any] | None) -> sa.ColumnElement[bool] | None:
     """None where everything passes."""
-    if not filters:
+    if filters is None or filters == {}:
         return None
     if not isinstance(filters, Mapping):
-        raise FilterError(f"filters must be a dictionary, not {filters!r}")
-    return _parse(documents, filters)
+        raise FilterError(f"filters must be a dictionary, not {shown(filters)}")
+    try:
+        check_parts(filters)
+        return _parse(documents, filters)
+    except FilterError:
+        raise
+    except InputError as error:
+        raise FilterError(str(error)) from error
 
 
 def _parse(documents: Documents, given: Any) -> sa.ColumnElement[bool]:
     if not isinstance(given, Mapping) or "operator" not in given:
-        raise FilterError(f"a condition is a dictionary with the key 'operator', not {given!r}")
+        raise FilterError(f"a condition is a dictionary with the key 'operator', not {shown(given)}")
     if "field" in given:
         return _comparison(documents, given)
     if "conditions" not in given:
-        raise FilterError(f"{given!r} has neither 'field' nor 'conditions'")
-    parts = [_parse(documents, each) for each in given["conditions"]]
+        raise FilterError(f"{shown(given)} has neither 'field' nor 'conditions'")
+    conditions = given["conditions"]
+    if not isinstance(conditions, (list, tuple)):
+        raise FilterError(f"conditions are a list, not {shown(conditions)}")
+    parts = [_parse(documents, each) for each in conditions]
     operator = given["operator"]
     if operator == "AND":
         return sa.and_(sa.true(), *parts)
@@ -52,14 +67,16 @@ def _parse(documents: Documents, given: Any) -> sa.ColumnElement[bool]:
         return sa.or_(sa.false(), *parts)
     if operator == "NOT":
         return sa.not_(_known(sa.and_(sa.true(), *parts)))
-    raise FilterError(f"unknown operator {operator!r} between conditions; there are AND, OR and NOT")
+    raise FilterError(f"unknown operator {shown(operator)} between conditions; there are AND, OR and NOT")
 
 
 def _comparison(documents: Documents, given: Mapping[str, Any]) -> sa.ColumnElement[bool]:
     if "value" not in given:
-        raise FilterError(f"{given!r} has no 'value'")
+        raise FilterError(f"{shown(given)} has no 'value'")
     operator, value = given["operator"], given["value"]
-    found = _field(documents, str(given["field"]))
+    if not isinstance(operator, str) or not isinstance(given["field"], str):
+        raise FilterError(f"'operator' and 'field' are texts, unlike those of {shown(given)}")
+    found = _field(documents, given["field"])
     if operator == "==":
         return _equals(found, value)
     if operator == "!=":
@@ -68,10 +85,10 @@ def _comparison(documents: Documents, given: Mapping[str, Any]) -> sa.ColumnElem
         return _ordered(found, operator, value)
     if operator in ("in", "not in"):
         if not isinstance(value, list):
-            raise FilterError(f"operator {operator!r} takes a list, not {value!r}")
-        among = sa.or_(sa.false(), *(_equals(found, each) for each in value))
+            raise FilterError(f"operator {operator!r} takes a list, not {shown(value)}")
+        among = _among(found, value)
         return among if operator == "in" else sa.not_(_known(among))
-    raise FilterError(f"unknown operator {operator!r}; there are {', '.join(COMPARISONS)}")
+    raise FilterError(f"unknown operator {shown(operator)}; there are {', '.join(COMPARISONS)}")
 
 
 def _known(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -81,20 +98,26 @@ def _known(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
 
 def _equals(found: Field | sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
     if isinstance(found, sa.Column):
-        return found.is_(None) if value is None else found == value
+        return found.is_(None) if value is None else found == sa.literal(value, found.type)
     if value is None:
         return sa.or_(sa.not_(_known(found.exists())), _known(found.equals(None)))
     return found.equals(value)
+
+
+def _among(found: Field | sa.Column[Any], values: list[Any]) -> sa.ColumnElement[bool]:
+    known = [value for value in values if value is not None]
+    among = found.in_(known) if isinstance(found, sa.Column) else found.among(known)
+    return sa.or_(among, _equals(found, None)) if len(known) < len(values) else among
 
 
 def _ordered(found: Field | sa.Column[Any], operator: str, value: Any) -> sa.ColumnElement[bool]:
     compare = ORDER[operator]
     if value is None:
         return sa.false()
-    if isinstance(value, (list, dict)):
-        raise FilterError(f"operator {operator!r} compares numbers and times, not {value!r}")
+    if isinstance(value, (list, tuple, set, frozenset, Mapping)):
+        raise FilterError(f"operator {operator!r} compares numbers and times, not {shown(value)}")
     if isinstance(found, sa.Column):
-        return compare(found, value)
+        return compare(found, sa.literal(value, found.type))
     if not isinstance(value, (str, datetime)):
         return found.compares(compare, value)
     text = found.text()
@@ -113,7 +136,7 @@ def _time(operator: str, value: str | datetime) -> str:
         time = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
     except ValueError as error:
         raise FilterError(
-            f"operator {operator!r} compares numbers and times in ISO format, not the text {value!r}"
+            f"operator {operator!r} compares numbers and times in ISO format, not the text {shown(value)}"
         ) from error
     return (time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time).isoformat()
 
@@ -125,7 +148,4 @@ def _field(documents: Documents, name: str) -> Field | sa.Column[Any]:
     if name == "content":
         return documents.content
     first, *inside = name.removeprefix("meta.").split(".")
-    try:
-        return field(documents, first, *inside)
-    except InputError as error:
-        raise FilterError(str(error)) from error
+    return field(documents, first, *inside)

@@ -8,8 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from foh_pg.haystack.filters import condition
+from foh_pg.haystack.filters import FilterError, condition
 from foh_pg.stores.documents import Documents
+from foh_pg.stores.parts import comparing
 
 # What Haystack's stores call the types of JSON.
 TYPES = {"string": "text", "boolean": "boolean", "array": "array", "object": "object"}
@@ -90,9 +91,10 @@ def unique_values(
         shown = every.c.value.op("#>>", return_type=sa.Text())(sa.cast([], sa.ARRAY(sa.Text)))
         wanted = wanted.where(sa.func.strpos(sa.func.lower(shown), search_term.lower()) > 0)
     found = wanted.subquery()
-    total = connection.scalar(sa.select(sa.func.count()).select_from(found)) or 0
     page = sa.select(sa.cast(found.c.text, JSONB)).order_by(found.c.text).offset(start).limit(size)
-    return list(connection.scalars(page)), int(total)
+    with comparing(filters, FilterError):
+        total = connection.scalar(sa.select(sa.func.count()).select_from(found)) or 0
+        return list(connection.scalars(page)), int(total)
 
 
 def count_unique(
@@ -101,6 +103,7 @@ def count_unique(
     every = entries(table, filters)
     statement = sa.select(every.c.name, sa.func.count(sa.cast(every.c.value, sa.Text).distinct()))
     wanted = {plain(name): name for name in names}
-    found = connection.execute(statement.where(every.c.name.in_(list(wanted))).group_by(every.c.name))
+    with comparing(filters, FilterError):
+        found = connection.execute(statement.where(every.c.name.in_(list(wanted))).group_by(every.c.name))
     counts = {name: number for name, number in found}
     return {plain(name): counts.get(plain(name), 0) for name in names}

@@ -13,10 +13,11 @@ from haystack.document_stores.types import DuplicatePolicy
 from sqlalchemy.dialects.postgresql import insert
 
 from foh_pg.haystack.documents import columns, document
-from foh_pg.haystack.filters import condition
+from foh_pg.haystack.filters import FilterError, condition
 from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.stores.documents import Documents
+from foh_pg.stores.parts import comparing
 
 Filters = Mapping[str, Any] | None
 
@@ -46,14 +47,17 @@ def write(
 
 def count(connection: sa.Connection, table: Documents, filters: Filters = None) -> int:
     statement = sa.select(sa.func.count()).select_from(table.table)
-    return int(connection.scalar(_where(statement, table, filters)) or 0)
+    with comparing(filters, FilterError):
+        return int(connection.scalar(_where(statement, table, filters)) or 0)
 
 
 def select(connection: sa.Connection, table: Documents, filters: Filters) -> list[Document]:
     """In the order in which they were written, where the table keeps it; else in that of the keys."""
     order = table.key if table.number is None else table.number
     statement = _where(sa.select(*columns(table, embedding=True)), table, filters).order_by(order)
-    return [document(table, row) for row in connection.execute(statement).mappings()]
+    with comparing(filters, FilterError):
+        rows = connection.execute(statement).mappings().all()
+    return [document(table, row) for row in rows]
 
 
 def delete(connection: sa.Connection, table: Documents, ids: Sequence[str]) -> None:
@@ -62,7 +66,8 @@ def delete(connection: sa.Connection, table: Documents, ids: Sequence[str]) -> N
 
 
 def delete_where(connection: sa.Connection, table: Documents, filters: Filters) -> int:
-    return connection.execute(_where(sa.delete(table.table), table, filters)).rowcount
+    with comparing(filters, FilterError):
+        return connection.execute(_where(sa.delete(table.table), table, filters)).rowcount
 
 
 def update_where(
@@ -74,7 +79,8 @@ def update_where(
 ) -> int:
     """Merge `meta` into that of the documents; their labels follow."""
     found = _where(sa.select(table.key, *table.metadata_columns()), table, filters).with_for_update()
-    rows = connection.execute(found).mappings().all()
+    with comparing(filters, FilterError):
+        rows = connection.execute(found).mappings().all()
     for row in rows:
         merged = {**table.metadata_of(row), **meta}
         values = table.metadata_values(merged)
@@ -100,7 +106,9 @@ def search(
     key, _, ranked = nearest.c
     selected = [*columns(table, embedding=embedding), ranked.label("foh_score")]
     statement = sa.select(*selected).join_from(table.table, nearest, equal(table.key, key)).order_by(ranked)
-    return [document(table, row, score(row["foh_score"])) for row in connection.execute(statement).mappings()]
+    with comparing(filters, FilterError):
+        rows = connection.execute(statement).mappings().all()
+    return [document(table, row, score(row["foh_score"])) for row in rows]
 
 
 def _where(statement: Any, table: Documents, filters: Filters) -> Any:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import Field, field
+from foh_pg.stores.parts import check_parts, listed, shown
 
 Filter = Mapping[str, Any] | sa.ColumnElement[bool] | Callable[[Any], sa.ColumnElement[bool]] | None
 
@@ -27,20 +28,26 @@ def condition(documents: Documents, filter: Filter) -> sa.ColumnElement[bool] | 
     if filter is None or isinstance(filter, sa.ColumnElement):
         return filter
     if isinstance(filter, Mapping):
+        check_parts(filter)
         return _all(documents, filter) if filter else None
     if callable(filter):
         return filter(documents.table.c)
-    raise InputError(f"filter: expected a dictionary or a SQLAlchemy condition, got {filter!r}")
+    raise InputError(f"filter: expected a dictionary or a SQLAlchemy condition, got {shown(filter)}")
 
 
-def _all(documents: Documents, filter: Mapping[str, Any]) -> sa.ColumnElement[bool]:
+def _all(documents: Documents, filter: Any) -> sa.ColumnElement[bool]:
+    if not isinstance(filter, Mapping):
+        raise InputError(f"filter: expected a dictionary of fields, got {shown(filter)}")
     return sa.and_(sa.true(), *(_entry(documents, name, value) for name, value in filter.items()))
 
 
 def _entry(documents: Documents, name: str, value: Any) -> sa.ColumnElement[bool]:
     if name in ("$and", "$or"):
         join = sa.and_ if name == "$and" else sa.or_
-        return join(sa.true() if name == "$and" else sa.false(), *(_all(documents, each) for each in value))
+        return join(
+            sa.true() if name == "$and" else sa.false(),
+            *(_all(documents, each) for each in listed(value, name)),
+        )
     if name == "$not":
         return sa.not_(sa.func.coalesce(_all(documents, value), False))
     if name.startswith("$"):
@@ -59,15 +66,20 @@ def _operator(field: Field, operator: str, value: Any) -> sa.ColumnElement[bool]
     if operator in COMPARE:
         return field.compares(COMPARE[operator], value)
     if operator == "$between":
-        low, high = value
+        bounds = list(listed(value, operator))
+        if len(bounds) != 2:
+            raise InputError(f"filter: $between on {field.name!r} takes two values, not {shown(value)}")
+        low, high = bounds
         return sa.and_(field.compares(COMPARE["$gte"], low), field.compares(COMPARE["$lte"], high))
     if operator in ("$in", "$nin"):
-        found = sa.or_(sa.false(), *(field.equals(each) for each in value))
+        found = field.among(list(listed(value, operator)))
         return found if operator == "$in" else sa.not_(sa.func.coalesce(found, False))
     if operator == "$contains":
         return field.contains(value)
     if operator == "$exists":
         return field.exists() if value else sa.not_(field.exists())
     if operator in ("$like", "$ilike"):
+        if not isinstance(value, str):
+            raise InputError(f"filter: {operator} on {field.name!r} takes a text, not {shown(value)}")
         return field.text().like(value) if operator == "$like" else field.text().ilike(value)
     raise InputError(f"filter: unknown operator {operator!r} on {field.name!r}; there are {OPERATORS}")

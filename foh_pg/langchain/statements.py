@@ -15,6 +15,7 @@ from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.sqlalchemy.types import QueryVector
 from foh_pg.stores.documents import Documents, VectorIn
+from foh_pg.stores.parts import comparing
 
 # pgvector's functions, by the distance of an index. Of the inner product, the negative: nearer is smaller.
 DISTANCES = {"cosine": "cosine_distance", "l2": "l2_distance", "ip": "vector_negative_inner_product"}
@@ -88,9 +89,11 @@ def search(
     if with_vectors:
         columns.append(embedding.label("foh_vector"))
     joined = sa.select(*columns).join_from(documents.table, nearest, equal(documents.key, key))
+    with comparing(filter):
+        rows = connection.execute(joined.order_by(score)).mappings().all()
     return [
         Found(_document(documents, row), row["foh_exact"], list(row["foh_vector"]) if with_vectors else [])
-        for row in connection.execute(joined.order_by(score)).mappings()
+        for row in rows
     ]
 
 

@@ -15,19 +15,18 @@ from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners import stage
 from foh_pg.learners.base import Learner
 from foh_pg.learners.foh_parameters import FOHParameters
+from foh_pg.learners.folding import FOLDED, Folding
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.initial import initial_projection
-from foh_pg.learners.registry import register
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
 from foh_pg.learners.similarity import balance, label_matrix
-from foh_pg.learners.state import Part
+from foh_pg.learners.state import Part, State
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@register
 class FOH(FOHParameters):
     """Fast Online Hashing, in the authors' form or accumulating over the whole stream.
 
@@ -92,6 +91,9 @@ class FOH(FOHParameters):
         the last batch, and stored bits would flip with it however long the stream.
     reservoir_ : Reservoir
         Kept existing rows: keys, label ids and codes, never vectors.
+    folding_ : Folding or None
+        How rows of more than 4 096 dimensions are folded into as many before they are summed up. W is then
+        the best among the hash functions of folded rows. Not in the preset "paper".
     eta_s_, eta_d_ : float
         The balance factors of the last stage.
     rows_untrained_ : int
@@ -115,7 +117,11 @@ class FOH(FOHParameters):
     """
 
     name = "foh"
-    _parts: ClassVar[Mapping[str, type[Part]]] = {**Learner._parts, "reservoir_": Reservoir}
+    _parts: ClassVar[Mapping[str, type[Part]]] = {
+        **Learner._parts,
+        "reservoir_": Reservoir,
+        "folding_": Folding,
+    }
     _kept = ("reservoir_",)
 
     label_projection_: npt.NDArray[np.float64]
@@ -126,6 +132,7 @@ class FOH(FOHParameters):
     cross_: npt.NDArray[np.float64]
     label_counts_: npt.NDArray[np.float64]
     reservoir_: Reservoir
+    folding_: Folding | None
     eta_s_: float | None
     eta_d_: float | None
     stages_: int
@@ -138,11 +145,15 @@ class FOH(FOHParameters):
         self.stage_projection_ = initial_projection(self.rng_, self.initial_projection, d, k)
         self.label_projection_ = self._initial_label_projection()
         self.anchor_projection_ = self.label_projection_.copy()
+        self.folding_ = None
         if self.preset == "paper":
             self.projection_sum_ = self.stage_projection_.copy()
         else:
-            self.gram_ = np.zeros((d, d))
-            self.cross_ = np.zeros((d, k))
+            if d > FOLDED:
+                self.folding_ = Folding.draw(d, FOLDED, self.seed)
+            summed = min(d, FOLDED)
+            self.gram_ = np.zeros((summed, summed))
+            self.cross_ = np.zeros((summed, k))
         self.reservoir_ = Reservoir.none(k)
         self.label_counts_ = np.zeros(self.label_projection_.shape[1])
         self.multi_label_ = self.multi_label
@@ -273,17 +284,20 @@ class FOH(FOHParameters):
         self.anchor_projection_ += share * (self.label_projection_ - self.anchor_projection_)
 
     def _set_projection(self, rows: FloatArray, codes: FloatArray) -> None:
-        gram = (rows.T @ rows).astype(np.float64)
-        cross = (rows.T @ codes.T).astype(np.float64)
         if self.preset == "paper":
-            self.stage_projection_ = stage.projection(gram, cross, self._constants())
+            self.stage_projection_ = stage.projection_of_rows(rows, codes, self._constants())
             self.projection_sum_ += self.stage_projection_
             self._serve(self.projection_sum_ / (self.stages_ + 1))
-        else:
-            self.gram_ = self.forget * self.gram_ + gram
-            self.cross_ = self.forget * self.cross_ + cross
-            self.stage_projection_ = stage.projection(self.gram_, self.cross_, self._constants())
-            self._serve(self.stage_projection_)
+            return
+        if self.folding_ is not None:
+            rows = self.folding_.fold(rows)
+        # In place: these sums are the largest thing that a learner holds.
+        for sums, other in ((self.gram_, rows), (self.cross_, codes.T)):
+            sums *= self.forget
+            sums += rows.T @ other
+        solved = stage.projection(self.gram_, self.cross_, self._constants())
+        self.stage_projection_ = solved if self.folding_ is None else self.folding_.unfold(solved)
+        self._serve(self.stage_projection_)
 
     def stand_for(self, rows: int) -> bool:
         """Weigh all that was learned so far as a sample of `rows` rows; return whether that was done.
@@ -310,6 +324,23 @@ class FOH(FOHParameters):
             shift = max(0, self.stages_ - 1) * float(np.log(self.forget) - np.log(before))
             self.reservoir_ = self.reservoir_.shifted(shift)
         return self
+
+    # -- saved form ----------------------------------------------------------------------------------------
+
+    def _pack_attribute(self, name: str, value: Any) -> State:
+        if name == "gram_":
+            # Symmetric, and by far the largest array of a state: one half of it is saved.
+            value = np.concatenate([row[: i + 1] for i, row in enumerate(value)])
+        return super()._pack_attribute(name, value)
+
+    def _unpack(self, arrays: State) -> None:
+        super()._unpack(arrays)
+        if vars(self).get("gram_", np.zeros((0, 0))).ndim == 1:
+            half, self.gram_ = self.gram_, np.zeros((len(self.cross_), len(self.cross_)))
+            start = 0
+            for i in range(len(self.gram_)):
+                self.gram_[i, : i + 1] = self.gram_[: i + 1, i] = half[start : start + i + 1]
+                start += i + 1
 
     # -- encoding ------------------------------------------------------------------------------------------
 

@@ -26,6 +26,9 @@ CHUNK_ROWS = 2048
 # Existing codes are fitted to at least this many rows.
 EVIDENCE_ROWS = 1000
 
+# Up to this many dimensions the hash functions of one batch are solved for in the space of the dimensions.
+FEW_DIMENSIONS = 4096
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -253,6 +256,21 @@ def projection(
 ) -> npt.NDArray[np.float64]:
     """Solve for W (Eq. 17): (d, k), from `X X'` and `X B'`."""
     return _ridge(gram.copy(), cross, constants.lam / constants.sigma)
+
+
+def projection_of_rows(rows: FloatArray, codes: FloatArray, constants: Constants) -> npt.NDArray[np.float64]:
+    """Solve for W (Eq. 17): (d, k), from one batch of rows and their codes.
+
+    Where the rows have very many dimensions and are fewer than these, the same W is found in the space of the
+    rows: `X (X' X + w I)^-1 B'` instead of `(X X' + w I)^-1 X B'`.
+    """
+    if rows.shape[1] <= max(len(rows), FEW_DIMENSIONS):
+        gram = (rows.T @ rows).astype(np.float64)
+        return projection(gram, (rows.T @ codes.T).astype(np.float64), constants)
+    inner = (rows @ rows.T).astype(np.float64)
+    weights = _ridge(inner, codes.T.astype(np.float64), constants.lam / constants.sigma)
+    found: npt.NDArray[np.float64] = rows.T @ weights
+    return found
 
 
 def _ridge(

@@ -79,7 +79,20 @@ def pushed(
             f"filter: {source.key!r} has a column named params, which hides the values of a filter: "
             "write the values with sqlalchemy.literal_column(), or search without filter"
         )
-    return FilterText(inner), sa.func.pg_catalog.jsonb_build_object(*parameters)
+    return FilterText(inner), _object(parameters)
+
+
+def _object(parameters: list[ColumnElement[Any]]) -> ColumnElement[Any]:
+    """All values in one object. A function takes a hundred arguments at the most."""
+    built = [
+        sa.func.pg_catalog.jsonb_build_object(*parameters[at : at + 100], type_=postgresql.JSONB)
+        for at in range(0, len(parameters), 100)
+    ]
+    # Joined two by two, so that many are not nested deep.
+    while len(built) > 1:
+        pairs = [built[at : at + 2] for at in range(0, len(built), 2)]
+        built = [sa.func.pg_catalog.jsonb_concat(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return built[0]
 
 
 def _refuse_other_tables(condition: Any, source: sa.Table) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,6 +29,10 @@ class Field(ABC):
     @abstractmethod
     def equals(self, value: Any) -> sa.ColumnElement[bool]:
         """Whether the entry has this value."""
+
+    @abstractmethod
+    def among(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
+        """Whether the entry has one of these values."""
 
     @abstractmethod
     def compares(
@@ -56,13 +61,18 @@ class _Json(Field):
         self.value = column[path[0]] if len(path) == 1 else column[path]
 
     def equals(self, value: Any) -> sa.ColumnElement[bool]:
-        return self.value == sa.cast(sa.literal(value, JSONB), JSONB)
+        return self.value == self._literal(value)
+
+    def among(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
+        # One value for the driver, however many there are.
+        every = sa.func.jsonb_array_elements(self._literal(list(values)))
+        return self.value.in_(sa.select(every))
 
     def compares(
         self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
     ) -> sa.ColumnElement[bool]:
         # jsonb orders values of different types too; a filter compares like with like.
-        other = sa.cast(sa.literal(value, JSONB), JSONB)
+        other = self._literal(value)
         same = sa.func.jsonb_typeof(self.value) == sa.func.jsonb_typeof(other)
         return sa.and_(same, operator(self.value, other))
 
@@ -70,7 +80,7 @@ class _Json(Field):
         sought: Any = [value]
         for name in reversed(self.path):
             sought = {name: sought}
-        return self.column.contains(sought)
+        return self.column.contains(self._literal(sought))
 
     def exists(self) -> sa.ColumnElement[bool]:
         if len(self.path) > 1:
@@ -79,6 +89,15 @@ class _Json(Field):
 
     def text(self) -> sa.ColumnElement[str]:
         return self.value.astext  # type: ignore[no-any-return]
+
+    def _literal(self, value: Any) -> sa.ColumnElement[Any]:
+        try:
+            json.dumps(value)
+        except TypeError as error:
+            raise InputError(
+                f"filter: {self.name!r} is JSON, and {error}: compare with a text or a number"
+            ) from error
+        return sa.cast(sa.literal(value, JSONB), JSONB)
 
 
 class _Plain(Field):
@@ -93,15 +112,26 @@ class _Plain(Field):
         self.value = documents.metadata[name]
 
     def equals(self, value: Any) -> sa.ColumnElement[bool]:
-        return self.value.is_(None) if value is None else self.value == value
+        return self.value.is_(None) if value is None else self.value == self._literal(value)
+
+    def among(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
+        known = [value for value in values if value is not None]
+        empty = [self.value.is_(None)] if len(known) < len(values) else []
+        return sa.or_(self.value.in_(known), *empty)
 
     def compares(
         self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
     ) -> sa.ColumnElement[bool]:
-        return operator(self.value, value)
+        return operator(self.value, self._literal(value))
 
     def contains(self, value: Any) -> sa.ColumnElement[bool]:
+        if not isinstance(self.value.type, (sa.ARRAY, JSONB)):
+            raise InputError(f"filter: {self.name!r} is {self.value.type}, which has no values inside")
         return self.value.contains([value])
+
+    def _literal(self, value: Any) -> sa.ColumnElement[Any]:
+        """SQLAlchemy reads None, True and False as words of SQL, which take few operators."""
+        return sa.literal(value, self.value.type)
 
     def exists(self) -> sa.ColumnElement[bool]:
         return self.value.is_not(None)

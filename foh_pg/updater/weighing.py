@@ -18,7 +18,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.model import Model, label_lists
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.run import Run
@@ -69,7 +69,7 @@ class Weighed:
 
 
 def weigh(
-    index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
+    index: IndexForm, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
 ) -> Weighed:
     """Choose how to rank, by precision at ten on held-out rows, and a little by recall of the exact ten.
 
@@ -198,7 +198,7 @@ def _round(values: Floats) -> float:
 class Trial:
     """A small index in memory, and the queries put to it."""
 
-    def __init__(self, index: IndexRow, model: Model, base: Rows, queries: Rows) -> None:
+    def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
         self.relevant = _sharing(queries, base)
@@ -231,7 +231,7 @@ class Trial:
 
     @classmethod
     def of(
-        cls, index: IndexRow, model: Model, rows: Rows, asking: npt.NDArray[np.int64], base: int = BASE_ROWS
+        cls, index: IndexForm, model: Model, rows: Rows, asking: npt.NDArray[np.int64], base: int = BASE_ROWS
     ) -> Trial:
         others = np.setdiff1d(np.arange(len(rows)), asking)
         if len(others) > base:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection
 from ipaddress import ip_address
 
-HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.%]+\]|[^:\[\]/\s]+)(?::\d+)?")
+# Letters that a name or an address can have. Some programs read %2e or a dot of another script as a dot.
+HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z._-]+))(?::[0-9]+)?")
 
 
 def answers_to(header: str | None, names: Collection[str] = ()) -> bool:
@@ -24,17 +25,24 @@ def answers_to(header: str | None, names: Collection[str] = ()) -> bool:
     [True, True, True, True, True]
     >>> answers_to("rebound.example.com:9187"), answers_to("foh.example.com", ["foh.example.com"])
     (False, True)
+    >>> answers_to("evil%2ecom"), answers_to("[e%2eb]"), answers_to("[abc]")
+    (False, False, False)
     """
     if header is None:
         return True
     found = HOST.fullmatch(header.strip())
     if found is None:
         return False
-    name = found["name"].strip("[]").rstrip(".").lower()
-    if "." not in name or name.endswith(".localhost") or name in {other.lower() for other in names}:
-        return True
+    if found["v6"] is not None:
+        return is_address(found["v6"])
+    name = found["name"].rstrip(".").lower()
+    allowed = "." not in name or name.endswith(".localhost") or name in {other.lower() for other in names}
+    return allowed or is_address(name)
+
+
+def is_address(text: str) -> bool:
     try:
-        ip_address(name)
+        ip_address(text)
     except ValueError:
         return False
     return True

@@ -120,6 +120,12 @@ def test_what_an_evaluation_found_is_shown_as_far_as_it_goes() -> None:
             (host, False)
             for host in ("", " ", "a b", "evil.com@127.0.0.1", "evil.com/", "[::1", "127.0.0.1:x")
         ),
+        ("evil%2ecom", False),
+        ("evil%2Ecom:9187", False),
+        ("[e%2eb]", False),
+        ("[abc]", False),
+        ("evil\u3002com", False),
+        ("evil,com", False),
     ],
 )
 def test_hosts(host: str, well: bool) -> None:

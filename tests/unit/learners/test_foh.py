@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from foh_pg.arrays.codes import hamming_rows, unpack
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
-from foh_pg.learners import FOH, Learner, RandomHyperplanes, checks, get
+from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from foh_pg.learners.reservoir import Reservoir
+from tests.support import learner_checks as checks
 
 
 def clusters(labels, rows, dimensions=24, noise=1.0, seed=0):
@@ -44,12 +45,6 @@ PAPER = {"preset": "paper"}
 @pytest.mark.parametrize("options", [PAPER, {"forget": 0.9, "memory": 30}, {"max_labels": 2}], ids=str)
 def test_conformance_of_other_settings(check, options):
     check(lambda **given_options: FOH(**{"warmup": 20, **options, **given_options}))
-
-
-def test_by_name():
-    assert get("foh") is FOH
-    with pytest.raises(InputError, match=r"only adapthash, .*foh, .*random"):
-        get("nobody")
 
 
 # -- codes -------------------------------------------------------------------------------------------------
@@ -444,3 +439,53 @@ class TestStoredCodesAreStable:
     def test_nothing_is_weighed_where_the_past_is_forgotten(self) -> None:
         learner = FOH(bits=16, forget=0.9, warmup=0).partial_fit(np.eye(8), np.arange(8))
         assert not learner.stand_for(1000)
+
+
+# -- many dimensions ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folded(monkeypatch):
+    """Fold rows of more than eight dimensions, as rows of more than 4 096 are."""
+    monkeypatch.setattr("foh_pg.learners.foh.FOLDED", 8)
+
+
+@pytest.mark.parametrize("check", checks.ALL, ids=lambda check: check.__name__)
+def test_conformance_of_folded_rows(check, folded):
+    check(lambda **options: FOH(**{"warmup": 20, **options}))
+
+
+def test_folded_rows_teach_hash_functions_of_the_rows_themselves(monkeypatch):
+    monkeypatch.setattr("foh_pg.learners.foh.FOLDED", 60)
+    X, Y = clusters(10, 3000, dimensions=200)
+    learner = feed(FOH(bits=32), X, Y, 1000)
+    assert learner.gram_.shape == (60, 60)
+    assert learner.projection_.shape == (200, 32)
+    assert precision(learner, X, Y) > 1.4 * precision(RandomHyperplanes(bits=32).partial_fit(X), X, Y)
+    again = FOH.from_state(learner.state())
+    for each in (learner, again):
+        each.partial_fit(X[:500], Y[:500])
+    assert np.array_equal(learner.projection_, again.projection_)
+
+
+def test_no_array_of_dimensions_squared():
+    """With 16 000 dimensions such an array has 2 GB, and its Cholesky ended the process."""
+    dimensions = 16_000
+    X, Y = clusters(4, 150, dimensions=dimensions)
+    tracemalloc.start()
+    try:
+        learner = feed(FOH(bits=16, warmup=50), X.astype(np.float32), Y, 75)
+        feed(FOH(bits=16, preset="paper"), X.astype(np.float32), Y, 75)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert learner.stages_ == 2
+    assert peak < 800e6 < 4 * dimensions**2
+
+
+def test_the_paper_is_solved_among_rows_where_these_are_fewer(monkeypatch):
+    X, Y = clusters(4, 60, dimensions=100)
+    by_dimensions = feed(FOH(bits=16, preset="paper"), X, Y, 20)
+    monkeypatch.setattr("foh_pg.learners.stage.FEW_DIMENSIONS", 10)
+    by_rows = feed(FOH(bits=16, preset="paper"), X, Y, 20)
+    np.testing.assert_allclose(by_rows.projection_, by_dimensions.projection_, rtol=1e-9, atol=1e-12)
