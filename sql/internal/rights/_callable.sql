@@ -7,9 +7,12 @@ AS $function$
     WHERE p.pronamespace = 'foh'::regnamespace AND CASE kind
         WHEN 'reader' THEN
             p.proname IN ('search', '_refuse_search', '_refuse_changed')
-            OR p.proname IN (SELECT index || '_' || s FROM unnest('{search,candidates,explain,describe,near,exact,exactscore,bitscore,dial,hamming,moment,visible,inboxkeys}'::text[]) s)
+            OR p.proname IN (SELECT o.object FROM foh._object_names(index) o
+                             WHERE o.suffix IN ('search', 'candidates', 'encode', 'explain', 'describe', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor',
+                                                'moment', 'visible', 'inbox_keys'))
         ELSE
             (starts_with(p.proname, '_') AND p.proname <> '_as_owner') OR p.proname IN ('repair', 'check', 'health', 'index_size')
-            OR p.proname IN (SELECT i.name || '_' || s FROM foh.index i, unnest('{rows,unchanged,answer,labelcounts,check,repair,follow,describe,pull,pulled,inboxstat}'::text[]) s)
+            OR p.proname IN (SELECT o.object FROM foh.index i, foh._object_names(i.name) o
+                             WHERE o.suffix IN ('rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'follow', 'describe', 'pull', 'pulled', 'inbox_stat'))
         END
 $function$;
