@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.errors import FohError
 from foh_pg.updater import rebuild, update
 from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database, Server

@@ -239,7 +239,7 @@ class TestRowLevelSecurity:
         with pytest.raises(FohError, match="has changed since"):
             update(database.dsn(), "idx")
         with pytest.raises(
-            errors.WrongObjectType, match="row-level security of public.items applies to app_owner"
+            errors.WrongObjectType, match=r"row-level security of public\.items applies to app_owner"
         ):
             create_index(secured, "second")
         secured.execute("ALTER TABLE items NO FORCE ROW LEVEL SECURITY")
