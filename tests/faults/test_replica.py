@@ -19,7 +19,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from foh_pg import Index, updater
 from foh_pg.errors import InputError, LagError, SessionError
 from foh_pg.index import calls
-from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer, server_user
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables import session

@@ -11,7 +11,6 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from foh_pg.postgres.connect import connect
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.keys import Keys
