@@ -54,4 +54,3 @@ def status(name: str | None, dsn: str | None, json: bool) -> None:
             print_trend(name, trend)
     else:
         say("no index yet: foh-pg create-index --help")
-

@@ -73,9 +73,7 @@ def servers(embedded_version: int) -> Iterator[Pair]:
         superuser = database.connect(None)
         install_pgvector(superuser)
         superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-        with connect(database.dsn("installer")) as installer:
-            migrate(installer)
-        superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        migrate(superuser, owner="app_owner")
         owner = database.connect()
         create_table(owner)
         insert(owner, range(600))

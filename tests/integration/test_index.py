@@ -377,7 +377,7 @@ async def everything(index: AsyncIndex, shop: Shop, database: Database) -> None:
     await index.alter(probes=3)
     assert (await index.status())["options"]["probes"] == 3
     await index.refresh()
-    assert (await index.grant(writer="app_writer"))[0]["exposes"] == "nothing"
+    assert (await index.grant(reader="app_writer"))[0]["kind"] == "reader"
     with pytest.raises(InputError, match="no row with id = 5000"):
         await index.search_like(5000)
     await index.drop()

@@ -5,6 +5,4 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT coalesce(array_agg(c.oid::regclass ORDER BY c.relname), '{}')
     FROM foh._object_names(name) o JOIN pg_class c ON c.relnamespace = 'foh'::regnamespace AND c.relname = o.object AND c.relkind = 'r'
-    -- An index may be called model. The table foh.model_state is then still the one that all indexes share.
-    WHERE c.relname <> 'model_state'
 $function$;

@@ -30,8 +30,7 @@ def hardened(new_database: Callable[..., Database], request: pytest.FixtureReque
     superuser = database.connect(None)
     superuser.execute("CREATE EXTENSION vector SCHEMA public")
     superuser.execute("CREATE SCHEMA app AUTHORIZATION app_owner; GRANT USAGE ON SCHEMA app TO PUBLIC")
-    migrate(database.connect("installer"))
-    superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+    migrate(superuser, owner="app_owner")
     owner = database.connect()
     owner.execute(
         f"CREATE TABLE app.items (id int PRIMARY KEY, embedding {TYPES[request.param]}, tags text[])"

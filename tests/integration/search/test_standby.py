@@ -23,9 +23,7 @@ def primary(private_server: Server) -> psycopg.Connection:
     database = private_server.create_database()
     install_pgvector(database.connect(None))
     database.connect(None).execute("GRANT CREATE ON SCHEMA public TO app_owner")
-    with connect(database.dsn("installer")) as installer:
-        migrate(installer)
-    database.connect(None).execute("SELECT foh.grant(owner => 'app_owner')")
+    migrate(database.connect(None), owner="app_owner")
     return database.connect("app_owner")
 
 
