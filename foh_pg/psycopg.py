@@ -1,4 +1,4 @@
-"""psycopg 3: vectors and codes as Python values, wherever pgvector is installed.
+"""psycopg 3: vectors as Python values, wherever pgvector is installed.
 
 >>> register_foh(connection)
 >>> connection.execute("SELECT * FROM foh.products_search(%s, 10)", [numpy.asarray(query)])
@@ -19,9 +19,8 @@ from psycopg.rows import tuple_row
 from psycopg.types import TypeInfo
 
 from foh_pg.errors import SchemaError
-from foh_pg.postgres.code import Code, register_code
 
-__all__ = ["Code", "register_foh", "register_foh_async"]
+__all__ = ["register_foh", "register_foh_async"]
 
 REGISTER = {
     "vector": register_vector_info,
@@ -40,7 +39,7 @@ WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
 
 
 def register_foh(connection: Connection[Any]) -> None:
-    """Let this connection send and return `vector`, `halfvec`, `sparsevec` and codes (`bit(k)`).
+    """Let this connection send and return `vector`, `halfvec` and `sparsevec`.
 
     Leaves the connection as it found it, in a transaction or not.
     """
@@ -64,4 +63,3 @@ def _register(connection: BaseConnection[Any], found: list[Any]) -> None:
         )
     for name, oid, array_oid in found:
         REGISTER[name](connection, TypeInfo(name, oid, array_oid))
-    register_code(connection)

@@ -24,14 +24,12 @@ CREATE TABLE foh.products_quantizer (
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE foh.products_area (
     area      int PRIMARY KEY,
-    embedding extensions.halfvec(3) NOT NULL,
-    geometry  bit(129) NOT NULL
+    embedding extensions.halfvec(3) NOT NULL
 );
 CREATE TABLE foh.products_center (
     center    int PRIMARY KEY,
     area      int NOT NULL,
     embedding extensions.halfvec(3) NOT NULL,
-    geometry  bit(129) NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
@@ -41,8 +39,6 @@ CREATE TABLE foh.products_center (
 CREATE INDEX products_center_area_idx ON foh.products_center (area);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
-ALTER TABLE foh.products_area ALTER COLUMN geometry SET STORAGE PLAIN;
-ALTER TABLE foh.products_center ALTER COLUMN geometry SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE foh.products_list (
@@ -107,12 +103,12 @@ AS $function$
 BEGIN
     PERFORM foh._guard('products', caller);
     IF step = 'lists' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, 10000000, NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) s,
-                                   foh.products_near(query, NULL, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) s,
+                                   foh.products_near(query, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, NULL, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
@@ -141,7 +137,7 @@ DECLARE
     near record;
 BEGIN
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims($1), 1, $2, NULL, NULL);
-    near := foh.products_near($1, NULL, 10000000, $2, 0, 0, 1, false);
+    near := foh.products_near($1, 10000000, $2, 0, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed('products');
     ELSIF near.fallback IS NOT NULL THEN
@@ -250,16 +246,6 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_centers_by_bits(geometry bit, wanted integer)
- RETURNS TABLE(center integer)
- LANGUAGE sql
- STABLE PARALLEL SAFE
-AS $function$
-    SELECT c.center FROM foh.products_center c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a ORDER BY a.geometry OPERATOR(extensions.<~>) $1 LIMIT 2 + $2::bigint))
-    ORDER BY c.geometry OPERATOR(extensions.<~>) $1 LIMIT $2
-$function$;
-
 CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
@@ -296,8 +282,8 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     SELECT v.key, extensions.binary_quantize((v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u) OPERATOR(extensions.-) g.threshold) AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.key, s.x, s.labels, extensions.l2_normalize(s.x) AS u
-          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, NULL::text[] AS labels FROM public.product s
+    FROM (SELECT s.key, s.x, extensions.l2_normalize(s.x) AS u
+          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
                 WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
     CROSS JOIN foh.products_quantizer g
 ), current AS MATERIALIZED (
@@ -372,25 +358,6 @@ FROM flips f WHERE f.bits > 0.25 * f.n * 16 AND f.bits > 8 * f.bound * f.n * 16 
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_check_code(code bit, version bigint)
- RETURNS void
- LANGUAGE plpgsql
- STABLE PARALLEL SAFE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-DECLARE
-    present bigint := (SELECT i.version FROM foh.index i WHERE i.id = 1);
-BEGIN
-    IF code IS NULL OR length(code) <> 145 THEN
-        RAISE EXCEPTION 'foh: queries of index % have 145 bits (its function encode makes them), the code has %', 'products', coalesce(length(code)::text, 'none: it is NULL')
-            USING ERRCODE = 'invalid_parameter_value';
-    ELSIF version <> present THEN
-        RAISE EXCEPTION 'foh: the query code was made for version % of index %, which is at version % now', version, 'products', present
-            USING ERRCODE = 'FH002', HINT = 'Encode the query again.';
-    END IF;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION foh.products_describe()
  RETURNS TABLE(source text, key text, key_type text, embedding text, labels text, dimensions integer, bits integer, distance text, version bigint, vector_schema text, vector_type oid)
  LANGUAGE sql
@@ -412,23 +379,7 @@ AS $function$
     SELECT CASE WHEN $1 IS NULL THEN 1::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_encode(embedding vector)
- RETURNS bit
- LANGUAGE plpgsql
- STABLE PARALLEL SAFE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-#variable_conflict use_variable
-BEGIN
-    IF extensions.vector_dims(embedding) <> 3 THEN
-        PERFORM foh._refuse_search('products', 3, extensions.vector_dims(embedding), 1, NULL, NULL, NULL);
-    END IF;
-    RETURN (SELECT extensions.binary_quantize((q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u OPERATOR(extensions.||) q.u) OPERATOR(extensions.-) g.threshold) || p.code FROM (SELECT extensions.l2_normalize(embedding) AS u OFFSET 0) q CROSS JOIN foh.products_quantizer g CROSS JOIN (
-                SELECT coalesce(bit_or(p.mask) FILTER (WHERE -(p.weights OPERATOR(extensions.<#>) embedding) >= p.bias), B'0000000000000000') AS code FROM foh.products_projection p) p);
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION foh.products_exact(query vector, code bit, k integer, filter text, params jsonb, scale double precision)
+CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter text, params jsonb, scale double precision)
  RETURNS SETOF foh.products_result
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE ROWS 10
@@ -438,21 +389,12 @@ CREATE OR REPLACE FUNCTION foh.products_exact(query vector, code bit, k integer,
  SET enable_mergejoin TO 'on'
 AS $function$
 BEGIN
-    IF query IS NULL THEN
-        RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, foh.products_bit_score(e.distance)
-            FROM (SELECT $1 AS params) v
-            CROSS JOIN LATERAL foh.products_hamming(ARRAY(SELECT s.id FROM public.product s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            )), pg_catalog.substring($2, 1, 129)) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
-    ELSE
-        RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, foh.products_exact_score(s.x, $1, $4)
-            FROM (SELECT $2 AS params) v
-            CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
-    END IF;
+    RETURN QUERY EXECUTE $sql$
+        SELECT s.key, NULL::int, foh.products_exact_score(s.x, $1, $4)
+        FROM (SELECT $2 AS params) v
+        CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
 END
 $function$;
 
@@ -469,25 +411,25 @@ CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET row_security TO 'on'
 AS $function$
 #variable_conflict use_variable
 DECLARE
     dial float8 := foh.products_dial_factor(labels);
     reach int;
     ranked int;
-    bits bit(145);
     centers int[];
     m foh.model;
     s record;
 BEGIN
+    PERFORM foh._guard('products');
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
-    bits := foh.products_encode(query);
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
-        -- find all other locks taken. Only a function of the table's owner may read the source.
-        PERFORM FROM foh.products_hamming(ARRAY[]::bigint[], substring(bits FROM 1 FOR 129));
+        -- find all other locks taken.
+        PERFORM 1 FROM public.product s WHERE false;
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
@@ -496,7 +438,6 @@ BEGIN
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('code', bits::text),
             ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
             ('centers', (SELECT count(*)::text FROM foh.products_center)),
             ('centers probed', cardinality(centers)::text),
@@ -547,33 +488,6 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_hamming(keys bigint[], geometry bit)
- RETURNS TABLE(key bigint, distance integer)
- LANGUAGE plpgsql
- STABLE PARALLEL SAFE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
-AS $function$
-#variable_conflict use_column
-BEGIN
-    IF CURRENT_USER OPERATOR(pg_catalog.<>) 'app_owner'::pg_catalog.name THEN
-        PERFORM foh._guard('products');
-    END IF;
-    RETURN QUERY SELECT v.key, (p.geometry OPERATOR(extensions.<~>) $2)::int
-    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = ANY ($1) OFFSET 0) v
-    CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL;
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION foh.products_hash_functions()
- RETURNS TABLE(version bigint, number integer, weights vector, bias double precision)
- LANGUAGE sql
- STABLE PARALLEL SAFE SECURITY DEFINER ROWS 64
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-    SELECT i.version, p.bit, p.weights, p.bias FROM foh.index i CROSS JOIN foh.products_projection p WHERE i.id = 1
-$function$;
-
 CREATE OR REPLACE FUNCTION foh.products_intact(relation oid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -622,7 +536,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_near(vector vector, bits bit, k integer, INOUT probes integer, shortlist integer, labels double precision, times bigint, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
+CREATE OR REPLACE FUNCTION foh.products_near(vector vector, k integer, INOUT probes integer, shortlist integer, labels double precision, times bigint, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE SECURITY DEFINER
@@ -662,27 +576,19 @@ BEGIN
     SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
-           -- A query given as bits has no exact distance to rank a shortlist by.
-           CASE WHEN vector IS NULL THEN 0
-                ELSE coalesce(shortlist, NULL, m.shortlist,
-                              CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END) END,
-           m.probes, m.weight_code, m.weight_votes,
-           CASE WHEN bits IS NULL THEN extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) ELSE substring(bits FROM 1 FOR 129) END,
-           B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || CASE WHEN bits IS NULL THEN coalesce(m.code, B'0000000000000000') ELSE substring(bits FROM 130) END::varbit,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n) END
+           coalesce(shortlist, NULL, m.shortlist,
+                    CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
+           m.probes, m.weight_code, m.weight_votes, extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, NULL, m.probes, 7) AS probes,
                  labels * coalesce(NULL, m.weight_code) AS weight_code, labels * coalesce(NULL, m.weight_votes) AS weight_votes,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
-                  WHERE bits IS NULL AND labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
+                  WHERE labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
     CROSS JOIN foh.products_quantizer g;
-    -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
-    IF bits IS NOT NULL THEN
-        centers := ARRAY(SELECT n.center FROM foh.products_centers_by_bits(query_geometry, probes) n);
-    END IF;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
         IF fallback IS NOT NULL THEN
@@ -777,10 +683,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
           LIMIT looked
 ) f;
     END IF;
-    IF unplaced IS NOT NULL AND vector IS NULL THEN
-        SELECT array_agg(h.key) || keys, array_agg(h.distance) || distances, array_fill(NULL::float8, ARRAY[count(*)::int]) || leans
-        INTO keys, distances, leans FROM foh.products_hamming(unplaced, query_geometry) h;
-    ELSIF unplaced IS NOT NULL THEN
+    IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
         distances := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || distances;
         leans := array_fill(coalesce((SELECT avg(l) FROM unnest(leans) l), 0), ARRAY[cardinality(unplaced)]) || leans;
@@ -929,7 +832,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, code bit DEFAULT NULL::"bit", labels double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, labels double precision DEFAULT NULL::double precision)
  RETURNS SETOF foh.products_result
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE COST 10000 ROWS 10
@@ -953,21 +856,19 @@ DECLARE
     scores pg_catalog.float8[];
 BEGIN
     
--- The first thing in every search. Reads its arguments query, code, k, probes, shortlist and labels. It stands here in full since a call
+-- The first thing in every search. Reads its arguments query, k, probes, shortlist and labels. It stands here in full since a call
     -- would cost every search.
     -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
         PERFORM foh._refuse_changed('products');
     END IF;
-    IF (query IS NULL AND code IS NULL) OR extensions.vector_dims(query) OPERATOR(pg_catalog.<>) 3 OR k IS NULL
+    IF query IS NULL OR extensions.vector_dims(query) OPERATOR(pg_catalog.<>) 3 OR k IS NULL
        OR k OPERATOR(pg_catalog.<) 1 OR probes OPERATOR(pg_catalog.<) 1 OR shortlist OPERATOR(pg_catalog.<) 0
        OR labels OPERATOR(pg_catalog.<) 0::pg_catalog.float8 OR labels OPERATOR(pg_catalog.>) 1::pg_catalog.float8 THEN
         PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
-    ELSIF pg_catalog.length(code) OPERATOR(pg_catalog.<>) 145 THEN
-        PERFORM foh.products_check_code(code, NULL);
     END IF;
 
-    near := foh.products_near(query, code, k, probes, shortlist, dial, times, false);
+    near := foh.products_near(query, k, probes, shortlist, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -1026,20 +927,9 @@ BEGIN
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
-        near := foh.products_near(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
+        near := foh.products_near(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION foh.products_search_code(code bit, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, version bigint DEFAULT NULL::bigint, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, labels double precision DEFAULT NULL::double precision)
- RETURNS SETOF foh.products_result
- LANGUAGE plpgsql
- STABLE PARALLEL SAFE COST 10000 ROWS 10
-AS $function$
-BEGIN
-    PERFORM foh.products_check_code(code, version);
-    RETURN QUERY SELECT r.* FROM foh.products_search(NULL, k, probes, 0, filter, params, code, labels) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $function$;
 
@@ -1068,15 +958,6 @@ AS $function$
           -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.
           CROSS JOIN (SELECT greatest(100, 2 * pg_relation_size('foh.products_item'::regclass) / 8192) AS most OFFSET 0) b
           WHERE i.id = 1 OFFSET 0) s
-$function$;
-
-CREATE OR REPLACE FUNCTION foh.products_thresholds()
- RETURNS TABLE(bits integer, threshold vector, signs vector)
- LANGUAGE sql
- STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-    SELECT 129, g.threshold, g.signs FROM foh.products_quantizer g
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false, caller text DEFAULT foh._identity())

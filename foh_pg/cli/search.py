@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-SHOWN_BITS = 64
-
 
 @click.command()
 @options.index_name
@@ -78,7 +76,7 @@ def search(
     if json:
         print_json(rows)
     elif rows:
-        print_table([shortened(row) for row in rows] if explain else rows)
+        print_table(rows)
     else:
         say("no row matches")
 
@@ -117,14 +115,6 @@ def wanted(columns: str | None) -> list[str]:
 def explained(index: Index, query: npt.ArrayLike, asked: Search) -> list[Row]:
     steps = index.explain(query, asked.k, probes=asked.probes, shortlist=asked.shortlist, labels=asked.labels)
     return [{"step": step, "value": value} for step, value in steps.items()]
-
-
-def shortened(step: Row) -> Row:
-    """A step of an explanation for reading: of a long code, the beginning."""
-    value = step["value"]
-    if step["step"] != "code" or len(value) <= SHOWN_BITS:
-        return step
-    return {**step, "value": f"{value[:SHOWN_BITS]}... ({len(value)} bits)"}
 
 
 def found(

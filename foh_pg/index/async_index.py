@@ -13,16 +13,13 @@ from psycopg.rows import dict_row, tuple_row
 from foh_pg.errors import IndexNotFound, InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.results import Description, Match, batches, one_code, one_vector
+from foh_pg.index.results import Description, Match, batches, one_vector
 from foh_pg.postgres import vectors
-from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from psycopg_pool import AsyncConnectionPool
-
-    from foh_pg.index.encoder import HashFunctions
 
     Connection = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
 
@@ -42,7 +39,6 @@ class AsyncIndex:
         self.name = name
         self.about = about
         self._connection = connection
-        self._functions: HashFunctions | None = None
 
     @classmethod
     async def open(cls, connection: Connection, name: str) -> AsyncIndex:
@@ -74,7 +70,6 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
-        client: bool = False,
         after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
@@ -90,10 +85,6 @@ class AsyncIndex:
         filter
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
-        client
-            With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
-            version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
-            vector is then sent and searched by, as without `client`.
         after
             A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
             replayed, so that the search sees what was committed before. LagError after ten seconds. The
@@ -101,8 +92,6 @@ class AsyncIndex:
             asks another.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
-        if client and shortlist == 0:
-            return await self._search_encoded(query, options, after)
         call = calls.search(self.name, query, options)
         return [Match(*row) for row in await self._fetch(call, after=after)]
 
@@ -157,10 +146,6 @@ class AsyncIndex:
         """All rows in the lists of the nearest centers, by their geometry bits."""
         return [Match(*row) for row in await self._fetch(calls.candidates(self.name, query, probes))]
 
-    async def encode(self, query: npt.ArrayLike) -> Code:
-        """The bits of a query: its geometry bits, then its code by the present hash functions."""
-        return one_code(await self._fetch(calls.encode(self.name, query)))
-
     async def explain(
         self,
         query: npt.ArrayLike,
@@ -172,14 +157,6 @@ class AsyncIndex:
     ) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
         return dict(await self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
-
-    async def hash_functions(self) -> HashFunctions:
-        """The present thresholds and hash functions, to encode queries with."""
-        # Encoding needs numpy, which other searches can do without.
-        from foh_pg.index.encoder import HashFunctions
-
-        rows = await self._fetch(calls.hash_functions(self.name), binary=True)
-        return HashFunctions.from_rows(rows, self.about.distance)
 
     async def position(self) -> str:
         """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
@@ -222,25 +199,6 @@ class AsyncIndex:
     async def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         await self._fetch(calls.invoke("drop_index", {"name": self.name}))
-
-    async def _search_encoded(self, query: npt.ArrayLike, options: Search, after: str | None) -> list[Match]:
-        for attempt in range(2):
-            functions = self._functions or await self.hash_functions()
-            call = calls.search_code(self.name, functions.encode(query), functions.version, options)
-            try:
-                # A savepoint where a transaction is open: a refused code must not end it.
-                async with _link(self._connection) as link:
-                    await _replayed(link, after)
-                    async with link.transaction():
-                        rows = await _execute(link, call)
-            except psycopg.Error as error:
-                self._functions = None
-                if error.sqlstate != calls.OTHER_VERSION or attempt:
-                    raise
-            else:
-                self._functions = functions
-                return [Match(*row) for row in rows]
-        raise AssertionError("the second attempt returns or raises")
 
     async def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
         return await _rows(self._connection, call, binary=binary, after=after)
@@ -295,6 +253,5 @@ async def _execute(
 ) -> list[Any]:
     async with link.cursor(row_factory=row_factory, binary=binary) as cursor:
         vectors.register(cursor)
-        register_code(cursor)
         await cursor.execute(call.statement, call.parameters)
         return await cursor.fetchall()

@@ -13,14 +13,10 @@ from psycopg.types.json import Jsonb
 
 from foh_pg.errors import InputError
 from foh_pg.index.results import Description
-from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import PackedVector, PackedVectors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-# Raised by the server where a code was made for another version than the present one.
-OTHER_VERSION = "FH002"
 
 # Seconds that a search on a standby waits for a position of the log.
 PATIENCE = 10.0
@@ -110,14 +106,6 @@ def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
     return Call(statement, arguments)
 
 
-def search_code(index: str, code: Code, version: int, options: Search) -> Call:
-    """Search with bits made in the client, without a shortlist; refused where the version is another."""
-    arguments = {"code": code, "version": version, **options.arguments()}
-    arguments.pop("shortlist", None)
-    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search_code"), named(arguments))
-    return Call(statement, arguments)
-
-
 def search_many(index: str, about: Description, queries: npt.ArrayLike, options: Search) -> Call:
     """One statement; the rows are (number of the query from 1, key, distance, score)."""
     arguments = options.arguments()
@@ -171,11 +159,6 @@ def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
     return Call(statement, arguments)
 
 
-def encode(index: str, query: npt.ArrayLike) -> Call:
-    statement = sql.SQL("SELECT {}(%(query)s)").format(function(index, "encode"))
-    return Call(statement, {"query": PackedVector(query)})
-
-
 def explain(
     index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None, labels: float | None
 ) -> Call:
@@ -183,15 +166,6 @@ def explain(
     arguments = given({"query": PackedVector(query), **options})
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)
-
-
-def hash_functions(index: str) -> Call:
-    """Hash functions and, with the first, the thresholds: one statement, so both are of one version."""
-    statement = sql.SQL(
-        "SELECT h.version, h.weights, h.bias, t.bits, t.threshold, t.signs"
-        " FROM {}() h LEFT JOIN {}() t ON h.number OPERATOR(pg_catalog.=) 0 ORDER BY h.number"
-    ).format(function(index, "hash_functions"), function(index, "thresholds"))
-    return Call(statement, {})
 
 
 def status(index: str) -> Call:

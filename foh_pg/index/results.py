@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foh_pg.errors import InputError
-from foh_pg.postgres.code import Code
 from foh_pg.postgres.vectors import parse_vector
 
 if TYPE_CHECKING:
@@ -52,12 +51,6 @@ def batches(count: int, rows: Iterable[tuple[Any, ...]]) -> list[list[Match]]:
     for number, *match in rows:
         answers[number - 1].append(Match(*match))
     return answers
-
-
-def one_code(rows: Sequence[tuple[Any, ...]]) -> Code:
-    [(code,)] = rows
-    assert isinstance(code, Code)
-    return code
 
 
 def one_vector(about: Description, key: Any, rows: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.float32]:

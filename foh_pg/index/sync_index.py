@@ -14,16 +14,13 @@ from psycopg.rows import dict_row, tuple_row
 from foh_pg.errors import IndexNotFound, InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.results import Description, Match, batches, one_code, one_vector
+from foh_pg.index.results import Description, Match, batches, one_vector
 from foh_pg.postgres import vectors
-from foh_pg.postgres.code import Code, register_code
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from psycopg_pool import ConnectionPool
-
-    from foh_pg.index.encoder import HashFunctions
 
     Connection = psycopg.Connection[Any] | ConnectionPool[Any]
 
@@ -48,7 +45,6 @@ class Index:
         self.name = name
         self.about = about
         self._connection = connection
-        self._functions: HashFunctions | None = None
 
     @classmethod
     def open(cls, connection: Connection, name: str) -> Index:
@@ -78,7 +74,6 @@ class Index:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
-        client: bool = False,
         after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
@@ -94,10 +89,6 @@ class Index:
         filter
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
-        client
-            With `shortlist` 0, encode the query here, with thresholds and hash functions read once for each
-            version of the index, and send its bits alone. A shortlist is ranked with the vector, so the
-            vector is then sent and searched by, as without `client`.
         after
             A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
             replayed, so that the search sees what was committed before. LagError after ten seconds. The
@@ -105,8 +96,6 @@ class Index:
             asks another.
         """
         options = Search(k, probes, shortlist, labels, filter, params)
-        if client and shortlist == 0:
-            return self._search_encoded(query, options, after)
         call = calls.search(self.name, query, options)
         return [Match(*row) for row in self._fetch(call, after=after)]
 
@@ -161,10 +150,6 @@ class Index:
         """All rows in the lists of the nearest centers, by their geometry bits."""
         return [Match(*row) for row in self._fetch(calls.candidates(self.name, query, probes))]
 
-    def encode(self, query: npt.ArrayLike) -> Code:
-        """The bits of a query: its geometry bits, then its code by the present hash functions."""
-        return one_code(self._fetch(calls.encode(self.name, query)))
-
     def explain(
         self,
         query: npt.ArrayLike,
@@ -176,14 +161,6 @@ class Index:
     ) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
         return dict(self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
-
-    def hash_functions(self) -> HashFunctions:
-        """The present thresholds and hash functions, to encode queries with."""
-        # Encoding needs numpy, which other searches can do without.
-        from foh_pg.index.encoder import HashFunctions
-
-        rows = self._fetch(calls.hash_functions(self.name), binary=True)
-        return HashFunctions.from_rows(rows, self.about.distance)
 
     def position(self) -> str:
         """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
@@ -226,25 +203,6 @@ class Index:
     def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         self._fetch(calls.invoke("drop_index", {"name": self.name}))
-
-    def _search_encoded(self, query: npt.ArrayLike, options: Search, after: str | None) -> list[Match]:
-        for attempt in range(2):
-            functions = self._functions or self.hash_functions()
-            call = calls.search_code(self.name, functions.encode(query), functions.version, options)
-            try:
-                # A savepoint where a transaction is open: a refused code must not end it.
-                with _link(self._connection) as link:
-                    _replayed(link, after)
-                    with link.transaction():
-                        rows = _execute(link, call)
-            except psycopg.Error as error:
-                self._functions = None
-                if error.sqlstate != calls.OTHER_VERSION or attempt:
-                    raise
-            else:
-                self._functions = functions
-                return [Match(*row) for row in rows]
-        raise AssertionError("the second attempt returns or raises")
 
     def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
         return _rows(self._connection, call, binary=binary, after=after)
@@ -299,6 +257,5 @@ def _execute(
 ) -> list[Any]:
     with link.cursor(row_factory=row_factory, binary=binary) as cursor:
         vectors.register(cursor)
-        register_code(cursor)
         cursor.execute(call.statement, call.parameters)
         return cursor.fetchall()

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from foh_pg.sqlalchemy.index import FOHIndex
 from foh_pg.sqlalchemy.search import foh_search, select_nearest
-from foh_pg.sqlalchemy.types import Code
 
-__all__ = ["Code", "FOHIndex", "foh_search", "select_nearest"]
+__all__ = ["FOHIndex", "foh_search", "select_nearest"]

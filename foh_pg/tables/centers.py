@@ -16,7 +16,7 @@ from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model, Vectors
+from foh_pg.tables.model import Vectors
 from foh_pg.tables.session import Session
 
 # Members of a list that show how stale it is.
@@ -236,18 +236,10 @@ def compare_centers(before: Centers, after: Centers) -> CenterChange:
     )
 
 
-def write_centers(
-    session: Session, index: IndexRow, before: Centers, after: Centers, model: Model, *, learned: bool
-) -> None:
-    """Bring the tables of centers from `before` to `after`, touching only what differs.
-
-    `learned` says that the model is new: where its codes stand in for geometry bits, all centers change.
-    """
+def write_centers(session: Session, index: IndexRow, before: Centers, after: Centers) -> None:
+    """Bring the tables of centers from `before` to `after`, touching only what differs."""
     change = compare_centers(before, after)
-    if learned and index.geometry == 0:
-        everyone = np.arange(len(after))
-        change = replace(change, written=everyone, counted=everyone[:0])
-    _write_areas(session, index, before, after, model, again=learned and index.geometry == 0)
+    _write_areas(session, index, before, after)
     for table, rows in (("center", change.written), ("sample", change.samples)):
         ids = np.concatenate([change.gone, after.ids[rows]]).tolist()
         if len(ids) and len(before):
@@ -255,39 +247,28 @@ def write_centers(
                 session.execute("DELETE FROM {center} WHERE center = ANY (%(ids)s)", {"ids": ids})
             else:
                 session.execute("DELETE FROM {sample} WHERE center = ANY (%(ids)s)", {"ids": ids})
-    _copy_centers(session, index, after.take(change.written), model)
+    _copy_centers(session, index, after.take(change.written))
     _count_centers(session, after.take(change.counted))
     _copy_samples(session, index, after.take(change.samples))
 
 
-def _bits(model: Model, rows: Vectors) -> npt.NDArray[np.uint8]:
-    return model.geometry_bits(rows, model.encode_centers(rows))
-
-
-def _write_areas(
-    session: Session, index: IndexRow, before: Centers, after: Centers, model: Model, *, again: bool
-) -> None:
-    if np.array_equal(before.areas, after.areas) and not again:
+def _write_areas(session: Session, index: IndexRow, before: Centers, after: Centers) -> None:
+    if np.array_equal(before.areas, after.areas):
         return
     session.execute("DELETE FROM {area}")
-    session.copy_in(
-        "area",
-        ["area", "embedding", "geometry"],
-        [INT4, index.center_column, index.geometry_column],
-        [np.arange(len(after.areas)), after.areas, _bits(model, after.areas)],
-    )
+    columns = [INT4, index.center_column]
+    session.copy_in("area", ["area", "embedding"], columns, [np.arange(len(after.areas)), after.areas])
 
 
-def _copy_centers(session: Session, index: IndexRow, centers: Centers, model: Model) -> None:
+def _copy_centers(session: Session, index: IndexRow, centers: Centers) -> None:
     session.copy_in(
         "center",
-        ["center", "area", "embedding", "geometry", "length", "version", "stale"],
-        [INT4, INT4, index.center_column, index.geometry_column, INT4, INT8, FLOAT4],
+        ["center", "area", "embedding", "length", "version", "stale"],
+        [INT4, INT4, index.center_column, INT4, INT8, FLOAT4],
         [
             centers.ids,
             centers.area,
             centers.rows,
-            _bits(model, centers.rows),
             centers.lengths,
             centers.versions,
             centers.stale,

@@ -77,8 +77,7 @@ class IndexRow:
 
     @property
     def geometry_column(self) -> Bits:
-        """Where geometry is off the learned code stands in its place."""
-        return Bits(self.geometry or self.bits)
+        return Bits(self.geometry)
 
     @property
     def marks_column(self) -> Bits:

@@ -38,13 +38,6 @@ FROM ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts
                 pg_catalog.unnest(%(marks)s::text[])) AS d (center, part, marks)
 WHERE l.center = d.center AND l.part = d.part
 """
-REMARK_BOTH = """
-UPDATE {list} l SET marks = d.marks::bit({mark_bits})[], geometry = d.geometry::bit({geometry_bits})[]
-FROM ROWS FROM (pg_catalog.unnest(%(centers)s::int[]), pg_catalog.unnest(%(parts)s::int[]),
-                pg_catalog.unnest(%(marks)s::text[]), pg_catalog.unnest(%(geometry)s::text[]))
-     AS d (center, part, marks, geometry)
-WHERE l.center = d.center AND l.part = d.part
-"""
 
 
 def read_lists(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Entries:
@@ -134,11 +127,7 @@ def _remark(session: Session, index: IndexRow, new: Remarked) -> None:
             "parts": new.parts[start:end].tolist(),
             "marks": _texts(new.marks.part(start, end), index.marks_column.bits),
         }
-        if new.geometry is None:
-            session.execute(REMARK, values)
-        else:
-            values["geometry"] = _texts(new.geometry.part(start, end), index.geometry_column.bits)
-            session.execute(REMARK_BOTH, values)
+        session.execute(REMARK, values)
 
 
 def _texts(codes: Ragged, bits: int) -> list[str]:

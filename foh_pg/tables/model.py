@@ -42,7 +42,7 @@ class Model:
     labels: tuple[str, ...] = ()
     # Shape (labels, bits). What a label adds; a row of zeros where it takes no part.
     label_projection: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
-    # How geometry bits are made; None where the learned code stands in their place.
+    # How geometry bits are made; None in a model that was just learned, until rows are placed by it.
     geometry: Geometry | None = None
     ranking: Ranking = field(default_factory=Ranking)
     # The index has labels: marks begin with a signature of them.
@@ -110,9 +110,10 @@ class Model:
         """Packed codes of centers, as a row of their direction and of typical length would have them."""
         return self.encode(centers * np.float32(self.length))
 
-    def geometry_bits(self, rows: Vectors, codes: CodeArray) -> CodeArray:
-        """Packed geometry bits of rows; their learned codes where there are none."""
-        return codes if self.geometry is None else self.geometry.encode(rows)
+    def geometry_bits(self, rows: Vectors) -> CodeArray:
+        """Packed geometry bits of rows."""
+        assert self.geometry is not None
+        return self.geometry.encode(rows)
 
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""

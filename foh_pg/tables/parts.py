@@ -54,12 +54,11 @@ class Members:
 
 @dataclass(frozen=True)
 class Remarked:
-    """New marks of whole parts, in the order of their keys; geometry where the code stands in its place."""
+    """New marks of whole parts, in the order of their keys."""
 
     centers: IntArray
     parts: IntArray
     marks: Ragged
-    geometry: Ragged | None = None
 
 
 @dataclass(frozen=True)

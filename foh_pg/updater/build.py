@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -204,8 +204,6 @@ def _learned(session: Session, index: IndexRow, version: int) -> int:
 
 def _with_own_geometry(index: IndexRow, model: Model, seen: Look) -> Model:
     """The model with the geometry that it had; with a new one where it had none or another number of bits."""
-    if index.geometry == 0:
-        return replace(model, geometry=None)
     if model.geometry is not None and model.geometry.bits == index.geometry:
         return model
     return with_geometry(index, model, seen.sample)

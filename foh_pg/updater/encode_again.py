@@ -84,8 +84,7 @@ def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> E
     found = marks[at[kept]]
     codes = model.codes_of(found)
     bounds = members.keys.bounds
-    geometry = Ragged(codes, bounds) if model.geometry is None else None
-    remarked = Remarked(members.centers, members.parts, Ragged(found, bounds), geometry)
+    remarked = Remarked(members.centers, members.parts, Ragged(found, bounds))
     return Encoded([remarked], members.of_entries(), members.keys.values, codes, incomplete)
 
 
@@ -113,9 +112,5 @@ def with_new_marks(
     there = at >= 0
     marks = entries.marks.copy()
     marks[where[there]] = model.marks(rows.vectors, rows.labels)[at[there]]
-    geometry = entries.geometry
-    if model.geometry is None:
-        geometry = geometry.copy()
-        geometry[where[there]] = model.codes_of(marks[where[there]])
-    renewed = Entries(entries.centers, entries.parts, entries.keys, geometry, marks)
+    renewed = Entries(entries.centers, entries.parts, entries.keys, entries.geometry, marks)
     return renewed, np.unique(entries.keys[where[~there]])

@@ -94,7 +94,7 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
     if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
     marks = plan.model.marks(page.vectors, page.labels)
-    geometry = plan.model.geometry_bits(page.vectors, plan.model.codes_of(marks))
+    geometry = plan.model.geometry_bits(page.vectors)
     homes = plan.centers.homes(index, page.vectors)[:, : int(index.options["homes"])]
     neighbors.add(page, geometry, marks, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])

@@ -119,9 +119,7 @@ def install(session: Session, run: Run, new: Installation) -> None:
         run.step(1, 6)
         new.write(session)
         run.step(2, 6)
-        write_centers(
-            session, new.index, new.before, new.after, new.model, learned=new.learned == new.version
-        )
+        write_centers(session, new.index, new.before, new.after)
         run.step(3, 6)
         _write_model(session, new)
         run.step(4, 6)
@@ -196,8 +194,8 @@ def write_hash_functions(session: Session, model: Model) -> None:
         [np.arange(bits), model.weights, model.bias, pack(np.eye(bits, dtype=bool))],
     )
     _write_labels(session, model)
-    if model.geometry is not None:
-        _write_geometry(session, model.geometry)
+    assert model.geometry is not None
+    _write_geometry(session, model.geometry)
 
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:

@@ -131,7 +131,7 @@ def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     """What the rows of the batch add to lists, and the ids of their centers (n, homes)."""
     rows, model = work.batch.rows, work.model
     marks = model.marks(rows.vectors, rows.labels)
-    geometry = model.geometry_bits(rows.vectors, model.codes_of(marks))
+    geometry = model.geometry_bits(rows.vectors)
     homes = centers.ids[centers.homes(work.index, rows.vectors)]
     each = np.repeat(np.arange(len(rows)), homes.shape[1])
     parts = np.zeros(homes.size, dtype=np.int64)

@@ -62,18 +62,16 @@ def look(session: Session, index: IndexRow) -> Look:
 
 
 def with_geometry(index: IndexRow, model: Model, sample: Rows) -> Model:
-    """The model with geometry bits made for these rows; as it is where geometry is off or there is no row."""
-    if index.geometry == 0:
-        return replace(model, geometry=None)
+    """The model with geometry bits made for these rows; as it is where there is no row."""
     if len(sample) == 0:
         return model if model.geometry is not None else replace(model, geometry=plain_geometry(index))
     seed = int(index.options["seed"])
     return replace(model, geometry=Geometry.fit(sample.vectors, index.geometry, index.distance, seed))
 
 
-def plain_geometry(index: IndexRow) -> Geometry | None:
+def plain_geometry(index: IndexRow) -> Geometry:
     """Geometry bits around the origin, as an index has them before any row."""
-    return Geometry.plain(index.dimensions, index.geometry, index.distance) if index.geometry else None
+    return Geometry.plain(index.dimensions, index.geometry, index.distance)
 
 
 def make_plan(

@@ -52,9 +52,7 @@ def load_present(session: Session, index: IndexRow) -> Present:
     return Present(replace(model, geometry=geometry, signed=signed), learned, True, where)
 
 
-def _read_geometry(session: Session, index: IndexRow) -> Geometry | None:
-    if index.geometry == 0:
-        return None
+def _read_geometry(session: Session, index: IndexRow) -> Geometry:
     plain = Geometry.plain(index.dimensions, index.geometry, index.distance)
     columns = [Vector(len(plain.threshold)), Vector(index.dimensions)]
     ((threshold, signs),) = session.copy_out(GEOMETRY, columns)

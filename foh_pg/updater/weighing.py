@@ -211,9 +211,9 @@ class Trial:
         self.exact = np.array([self.relevant[i, row].mean() for i, row in enumerate(nearest)])
         base_codes = model.encode(base.vectors, base.labels)
         codes = model.encode(self.vectors)
-        self.geometry = model.geometry_bits(base.vectors, base_codes)
-        self.query_geometry = model.geometry_bits(self.vectors, codes)
-        self.bits = index.geometry or index.bits
+        self.geometry = model.geometry_bits(base.vectors)
+        self.query_geometry = model.geometry_bits(self.vectors)
+        self.bits = index.geometry
         self.codes, self.query_codes = base_codes, codes
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))

@@ -10,8 +10,10 @@ from psycopg import sql
 from lab.search.contenders import Contender, Form, index_size, nothing_to_build
 from lab.search.table import Rows
 
-# What a query is encoded to ends with its learned code; geometry bits may stand before it.
-CODE = sql.SQL("(SELECT substring(e FROM length(e) - {short})::bit({bits}) FROM {encode}({x}) e)")
+CODE = sql.SQL(
+    "(SELECT coalesce(bit_or(p.mask) FILTER (WHERE -(p.weights <#> {x}) >= p.bias), {zeros})"
+    " FROM {projection} p)"
+)
 NEAREST = sql.SQL("SELECT id FROM {} ORDER BY code <~> {} LIMIT {}")
 
 # Without labels: a code that leans on them costs one more sum.
@@ -74,7 +76,7 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
         statement = REENCODED.format(
             projection=sql.Identifier("foh", f"{source}_projection"),
             dimensions=sql.Literal(dimensions),
-            zeros=sql.SQL("{}::bit({})").format(sql.Literal("0" * bits), sql.Literal(bits)),
+            zeros=_zeros(bits),
             asked=code_of(source, bits),
             k=sql.Literal(k),
         )
@@ -88,11 +90,14 @@ def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:
 def code_of(source: str, bits: int, x: str = "%b") -> sql.Composed:
     """The learned code of a query by the present model of an index."""
     return CODE.format(
-        short=sql.Literal(bits - 1),
-        bits=sql.Literal(bits),
-        encode=sql.Identifier("foh", f"{source}_encode"),
-        x=sql.SQL("%b") if x == "%b" else sql.Identifier(x),
+        projection=sql.Identifier("foh", f"{source}_projection"),
+        zeros=_zeros(bits),
+        x=sql.SQL("%b::vector") if x == "%b" else sql.Identifier(x),
     )
+
+
+def _zeros(bits: int) -> sql.Composed:
+    return sql.SQL("{}::bit({})").format(sql.Literal("0" * bits), sql.Literal(bits))
 
 
 def _copy_codes(connection: psycopg.Connection[Any], source: str, table: str, bits: int) -> None:

@@ -103,7 +103,7 @@ def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator
 
 
 def wide(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[Record]:
-    """4096 dimensions and 128 bits, on synthetic rows: by vector, and by a code that the client made."""
+    """4096 dimensions and 128 bits, on synthetic rows."""
     count, queries = 4000, 100
     rng = np.random.default_rng(0)
     classes = rng.standard_normal((20, 4096), dtype=np.float32)
@@ -116,20 +116,11 @@ def wide(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[Record]:
     connection.execute("SELECT foh.create_index('wide', 'items', 'embedding', 'labels', bits => 128)")
     build_index(dsn, "wide")
     statements = (
-        ("foh", "by vector", "SELECT r.id FROM foh.wide_search(%b, 10) r"),
-        ("foh", "by vector, no shortlist", "SELECT r.id FROM foh.wide_search(%b, 10, shortlist => 0) r"),
+        ("foh", "default", "SELECT r.id FROM foh.wide_search(%b, 10) r"),
+        ("foh", "no shortlist", "SELECT r.id FROM foh.wide_search(%b, 10, shortlist => 0) r"),
         ("exact cosine", "all rows", "SELECT id FROM items ORDER BY embedding <=> %b LIMIT 10"),
     )
     forms = [(title, Form(name, 10, sql.Composed([sql.SQL(text)]))) for title, name, text in statements]
     judge = judge_by(rows, rows.nearest(10))
     for record in interleave(Backend(connection), forms, X[:queries], judge):
-        yield {"experiment": "wide", **record}
-    statement = sql.SQL(
-        "SELECT foh.wide_encode(x)::text FROM unnest(%s) WITH ORDINALITY AS q (x, i) ORDER BY i"
-    )
-    codes = [code for (code,) in connection.execute(statement, (list(X[:queries]),))]
-    by_code = sql.SQL("SELECT r.id FROM foh.wide_search_code(%b::text::bit({}), 10) r").format(
-        sql.Literal(len(codes[0]))
-    )
-    for record in interleave(Backend(connection), [("foh", Form("by code", 10, by_code))], codes, judge):
         yield {"experiment": "wide", **record}

@@ -10,16 +10,18 @@ from psycopg import sql
 
 from foh_pg.updater import build as build_index
 from lab.accuracy import pooling
+from lab.search.bare_codes import code_of
 from lab.search.contenders import Contender, Form, arriving_in
 from lab.search.table import Rows, create_index
 
-# The search of the paper: the lists of the nearest centers, their rows ranked by code alone. Where geometry
-# is off, the learned code stands in its place.
+# The search of the paper: the lists of the nearest centers, their rows ranked by code alone, which stands at
+# the end of their marks.
 POOL = sql.SQL(
-    "SELECT m.id FROM (SELECT {encode}(%b) AS code OFFSET 0) q CROSS JOIN LATERAL ("
-    "SELECT l.id, min(l.code <~> q.code) AS distance"
-    " FROM (SELECT unnest(ids) AS id, unnest(geometry) AS code FROM {list} WHERE center = ANY (ARRAY("
-    "SELECT c.center FROM {center} c ORDER BY c.geometry <~> q.code LIMIT {probes}))) l GROUP BY l.id) m"
+    "SELECT m.id FROM (SELECT v.x, {code} AS code FROM (SELECT %b::vector AS x OFFSET 0) v OFFSET 0) q"
+    " CROSS JOIN LATERAL ("
+    "SELECT l.id, min(substring(l.marks FROM length(l.marks) - {short})::bit({bits}) <~> q.code) AS distance"
+    " FROM (SELECT unnest(ids) AS id, unnest(marks) AS marks FROM {list} WHERE center = ANY (ARRAY("
+    "SELECT c.center FROM {nearest}(l2_normalize(q.x)::halfvec, {probes}) c))) l GROUP BY l.id) m"
     " ORDER BY m.distance LIMIT {k}"
 )
 
@@ -69,29 +71,27 @@ def paper_pool(name: str, bits: int, rows: int) -> Contender:
 
     u, v and beta are those of its table for CIFAR-10; u and v are smaller where there are few rows. The codes
     are the symmetric ones, as in the paper, and nothing else ranks: no geometry bits, no labels.
-    Its centers are means of rows, where the paper draws rows at random.
+    Its centers are means of rows and are found by embedding, where the paper draws rows at random and
+    compares codes.
     """
     options = pool_options(rows)
     title = f"the paper's pool, u {options['centers']}, v {options['neighbors']}"
     probes = int(options["probes"])
-    forms = [_form(name, f"β {probes}", k, shortlist=0, labels=0) for k in (10, 100)]
-    forms += [
-        Form(f"β {probes}, lists alone", k, pool_statement(name, probes, k), curve="lists alone")
-        for k in (10, 100)
-    ]
+    forms = [Form(f"β {probes}", k, pool_statement(name, bits, probes, k)) for k in (10, 100)]
     return _contender(name, title, bits, options, forms)
 
 
-def pool_statement(name: str, probes: int, k: int) -> sql.Composed:
+def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
     """Read the lists of an index as the paper does.
 
-    Our search does more: it looks for newer entries in the stream, and leaves out rows that are gone. And it
-    finds the centers by embedding, where the paper compares codes.
+    Our search does more: it looks for newer entries in the stream, and leaves out rows that are gone.
     """
     return POOL.format(
-        encode=sql.Identifier("foh", f"{name}_encode"),
+        code=code_of(name, bits, "x"),
+        short=sql.Literal(bits - 1),
+        bits=sql.Literal(bits),
         list=sql.Identifier("foh", f"{name}_list"),
-        center=sql.Identifier("foh", f"{name}_center"),
+        nearest=sql.Identifier("foh", f"{name}_nearest_centers"),
         probes=sql.Literal(probes),
         k=sql.Literal(k),
     )
@@ -105,7 +105,6 @@ def pool_options(rows: int) -> dict[str, Any]:
         "homes": 0,
         "neighbors": neighbors,
         "probes": min(pooling.PROBES, centers),
-        "geometry": 0,
         "label_weight": 0,
     }
 

@@ -24,7 +24,7 @@ from lab.search import table
 from lab.search.bare_codes import code_of
 from lab.search.contenders import Form
 from lab.search.measure import Backend, interleave, judge_by
-from lab.search.ours import pool_options
+from lab.search.ours import pool_options, pool_statement
 from lab.summary import Record
 
 K = 100
@@ -33,10 +33,9 @@ LISTS, POOL, ALL = "foh", "the paper's pool", "no pool, all encoded again"
 # What the paper counts as training, not as updating.
 LEARNING = ("learn", "compare")
 
-FUNCTIONS = sql.SQL("SELECT weights, bias FROM foh.lists_hash_functions() ORDER BY number")
+FUNCTIONS = sql.SQL("SELECT weights, bias FROM foh.lists_projection ORDER BY bit")
 ROWS = sql.SQL("SELECT id, embedding FROM items")
 SEARCH = sql.SQL("SELECT r.id FROM {}(%b, {}, shortlist => 0) r")
-BY_CODE = sql.SQL("SELECT r.id FROM {}(%b, {}, shortlist => 0, labels => 0) r")
 SCAN = sql.SQL("SELECT id FROM all_codes ORDER BY code <~> {} LIMIT {}")
 
 
@@ -173,10 +172,9 @@ def _encode_all(connection: psycopg.Connection[Any], _spent: Spent, *, rows: tab
 
 
 def _ask(connection: psycopg.Connection[Any], rows: table.Rows, plan: Plan) -> dict[str, Record]:
-    lists, pool = (sql.Identifier("foh", f"{name}_search") for name in ("lists", "pool"))
     forms = [
-        (LISTS, Form("", K, SEARCH.format(lists, sql.Literal(K)))),
-        (POOL, Form("", K, BY_CODE.format(pool, sql.Literal(K)))),
+        (LISTS, Form("", K, SEARCH.format(sql.Identifier("foh", "lists_search"), sql.Literal(K)))),
+        (POOL, Form("", K, pool_statement("pool", plan.bits, plan.pool["probes"], K))),
         (ALL, Form("", K, SCAN.format(code_of("lists", plan.bits), sql.Literal(K)))),
     ]
     rows = table.Rows(rows.data, rows.base, rows.queries[: plan.queries])

@@ -11,7 +11,7 @@ BEGIN
         RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',
             HINT = 'SELECT name FROM foh.index_stat lists those there are.';
     END IF;
-    RETURN QUERY EXECUTE pg_catalog.format('SELECT (r).%I::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, NULL, $7) r', VARIADIC
+    RETURN QUERY EXECUTE pg_catalog.format('SELECT (r).%I::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7) r', VARIADIC
             (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) OPERATOR(pg_catalog.||) (index OPERATOR(pg_catalog.||) '_search')::pg_catalog.name
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
              JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid

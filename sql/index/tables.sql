@@ -18,14 +18,12 @@ CREATE TABLE {quantizer} (
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE {area} (
     area      int PRIMARY KEY,
-    embedding {center_type} NOT NULL,
-    geometry  bit({geometry_bits}) NOT NULL
+    embedding {center_type} NOT NULL
 );
 CREATE TABLE {center} (
     center    int PRIMARY KEY,
     area      int NOT NULL,
     embedding {center_type} NOT NULL,
-    geometry  bit({geometry_bits}) NOT NULL,
     length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
@@ -35,8 +33,6 @@ CREATE TABLE {center} (
 CREATE INDEX {center_area_idx} ON {center} (area);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
-ALTER TABLE {area} ALTER COLUMN geometry SET STORAGE PLAIN;
-ALTER TABLE {center} ALTER COLUMN geometry SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (

@@ -83,9 +83,6 @@ class TestSearch:
         )
         assert {"step": "centers probed", "value": "2"} in steps
         assert "fallback" in cli("search", "items", "--like", "7", "--explain").stdout
-        [code] = [step["value"] for step in steps if step["step"] == "code"]
-        shown = cli("search", "items", "--vector", QUERY, "--explain").stdout
-        assert f"{code[:64]}... ({len(code)} bits)" in shown
         assert "label weights" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
 
     def test_the_dial(self, cli: CommandLine, shop: Shop) -> None:

@@ -141,7 +141,7 @@ def test_every_way_to_search(cluster: Cluster, owner: psycopg.Connection[Any]) -
         assert len(some) == 15
         assert all(m.key % 3 == 0 and m.key < 60 for m in some)
         assert len(index.search(vectors[3], 1000, filter="id IN (1, 2, 605)")) == 3
-        assert [m.key for m in index.search(vectors[7], 1, shortlist=0, client=True)] == [7]
+        assert [m.key for m in index.search(vectors[7], 1, shortlist=0)] == [7]
         assert [[m.key for m in one] for one in index.search_many(vectors[[5, 610]], 1, labels=0)] == [
             [5],
             [610],
@@ -235,7 +235,6 @@ def test_no_function_of_an_owner_runs_as_its_caller(cluster: Cluster, owner: psy
         "inbox_keys()": "inbox_keys()",
         "record_shards(text)": "record_shards()",
         "source_rows(int[])": "source_rows()",
-        "hamming(int[], bit)": "hamming('{1}', NULL)",
     }
     for signature, call in calls.items():
         owner.execute(f"ALTER FUNCTION foh.digits_{signature} SECURITY INVOKER")

@@ -156,7 +156,7 @@ def test_a_search_waits_for_a_write(pair: Pair, monkeypatch: pytest.MonkeyPatch)
     assert there.search(row, 1, labels=0, after=written)[0].key == 1600
     assert there.search_many([row], 1, labels=0, after=written)[0][0].key == 1600
     assert there.search_like(1600, 3, after=written)
-    assert there.search(row, 1, shortlist=0, client=True, after=written)
+    assert there.search(row, 1, shortlist=0, after=written)
     later.join()
     # A primary has nothing to wait for.
     assert Index.open(owner, "digits").search(row, 1, labels=0, after=written)[0].key == 1600

@@ -29,7 +29,6 @@ from foh_pg.postgres.binary_copy import (
     copy_in,
     copy_out,
 )
-from foh_pg.postgres.code import Code, register_code
 
 TEMPORARY = sql.Identifier("copied")
 
@@ -155,24 +154,6 @@ class TestCodes:
     def test_bits_beyond_the_end(self) -> None:
         with pytest.raises(InputError, match="beyond its end"):
             Bits(12).encode(np.array([[255, 255]], dtype=np.uint8))
-
-    @pytest.mark.parametrize("binary", [False, True])
-    @given(digits=st.text("01", min_size=1, max_size=70))
-    @against_the_server
-    def test_as_parameter_and_result(
-        self, connection: psycopg.Connection[Any], binary: bool, digits: str
-    ) -> None:
-        register_code(connection)
-        code = Code.from_string(digits)
-        placeholder = "%b" if binary else "%t"
-        query = f"SELECT {placeholder}::varbit::text, {placeholder}::bit({len(digits)})"
-        text, returned = connection.execute(query, [code, code], binary=binary).fetchone()
-        assert (text, returned) == (digits, code)
-        assert str(returned) == digits
-
-    def test_of_the_wrong_shape(self) -> None:
-        with pytest.raises(InputError, match="64 bits is packed into 8 uint8"):
-            Code(np.zeros(4, dtype=np.uint8), 64)
 
 
 class TestArrays:

@@ -335,16 +335,14 @@ def test_index(hostile: Database) -> None:
     query = np.array([1, 2, 3, 4.0])
     assert len(index.search(query, 5)) == 5
     assert len(index.search(query, 5, labels=0.5, probes=2)) == 5
-    assert len(index.search(query, 5, shortlist=0, client=True)) == 5
+    assert len(index.search(query, 5, shortlist=0)) == 5
     assert len(index.search(query, 5, filter="s.note OPERATOR(pg_catalog.<) 50")) == 5
     assert len(index.search_many([query, query], 5)) == 2
     assert len(index.search_like(3, 5)) == 5
     assert len(Index.open(connection, "texts").search_like("k3", 5)) == 5
     assert len(index.embedding(3)) == 4
     index.candidates(query)
-    index.encode(query)
     index.explain(query)
-    index.hash_functions()
     assert index.status()["name"] == "idx"
     assert index.check() == []
     index.refresh()

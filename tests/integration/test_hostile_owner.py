@@ -49,7 +49,9 @@ CREATE FUNCTION evil.quote_ident(name) RETURNS text LANGUAGE plpgsql AS 'BEGIN P
 CREATE VIEW evil.pg_publication AS SELECT 'x'::name AS pubname, evil.act() AS puballtables;
 UPDATE foh.code SET digest = 'of another version';
 """
-ON_TEMPLATE = "CREATE TRIGGER t BEFORE INSERT OR DELETE ON foh.template FOR EACH ROW EXECUTE FUNCTION evil.{}()"
+ON_TEMPLATE = (
+    "CREATE TRIGGER t BEFORE INSERT OR DELETE ON foh.template FOR EACH ROW EXECUTE FUNCTION evil.{}()"
+)
 
 
 def statement_trigger(statement: str) -> str:
@@ -85,7 +87,8 @@ HARMLESS = {
     "ALTER DATABASE {database} SET foh.caller_role = 'none'; ALTER DATABASE {database} SET foh.caller_citus = 'on on'; "
     """ALTER DATABASE {database} SET foh.caller_settings = '{{"search_path": "evil"}}'; """
     "ALTER DATABASE {database} SET constraint_exclusion = on; " + ON_TEMPLATE.format("act_as_trigger"),
-    "role of the database": "ALTER DATABASE {database} SET role = {attacker}; " + ON_TEMPLATE.format("act_as_trigger"),
+    "role of the database": "ALTER DATABASE {database} SET role = {attacker}; "
+    + ON_TEMPLATE.format("act_as_trigger"),
 }
 # What would run later, with other rights than those of the owner: refused, in these words.
 REFUSED = {
@@ -163,7 +166,8 @@ DEFERRED = {
     "constraint trigger of ours": "CREATE CONSTRAINT TRIGGER later AFTER INSERT ON foh.template DEFERRABLE INITIALLY DEFERRED "
     "FOR EACH ROW EXECUTE FUNCTION evil.act_as_trigger()",
     "constraint trigger elsewhere": "CREATE CONSTRAINT TRIGGER later AFTER INSERT ON evil.note DEFERRABLE INITIALLY DEFERRED "
-    "FOR EACH ROW EXECUTE FUNCTION evil.act_as_trigger(); " + statement_trigger("INSERT INTO evil.note VALUES (1)"),
+    "FOR EACH ROW EXECUTE FUNCTION evil.act_as_trigger(); "
+    + statement_trigger("INSERT INTO evil.note VALUES (1)"),
     "made on the way": statement_trigger(
         "CREATE TEMP TABLE note (x int); CREATE CONSTRAINT TRIGGER later AFTER INSERT ON pg_temp.note "
         "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION evil.act_as_trigger(); INSERT INTO pg_temp.note VALUES (1)"

@@ -38,7 +38,7 @@ PLANTED = {
     "on the table": """
         ALTER TABLE items ENABLE ROW LEVEL SECURITY;
         CREATE POLICY p ON items USING (true);
-        CREATE POLICY r ON items AS RESTRICTIVE USING (evil.run(id));
+        CREATE POLICY r ON items AS RESTRICTIVE USING (evil.run(id) AND evil.run(1));
         CREATE INDEX ON items (id) WHERE evil.run(1);
         CREATE INDEX ON items (evil.run(id));
         CREATE STATISTICS s ON (evil.run(id)), id FROM items;
@@ -51,7 +51,7 @@ PLANTED = {
     "a policy alone": """
         ALTER TABLE items ENABLE ROW LEVEL SECURITY;
         ALTER TABLE items FORCE ROW LEVEL SECURITY;
-        CREATE POLICY p ON items USING (evil.run(id))""",
+        CREATE POLICY p ON items USING (evil.run(1))""",
     "labels of a type with its own cast": """
         CREATE TYPE evil.word AS (x text);
         CREATE FUNCTION evil.shown(evil.word) RETURNS text LANGUAGE sql AS 'SELECT evil.run(1)::text';

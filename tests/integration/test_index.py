@@ -14,9 +14,8 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from foh_pg import AsyncIndex, Index, Match
 from foh_pg.errors import IndexNotFound, InputError
-from foh_pg.postgres.code import Code
 from foh_pg.updater import build, rebuild
-from tests.integration.search.shop import BITS, Shop, exact_distance, text, vectors
+from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support import digits
 from tests.support.postgres import Database, Server
 
@@ -30,12 +29,6 @@ def shop(database: Database) -> Shop:
     shop.fill(range(200), BASE, price=[float(n) for n in range(200)])
     rebuild(database.dsn(), "items")
     return shop
-
-
-def replace_hash_functions(shop: Shop, database: Database) -> None:
-    """A new version with other random hyperplanes, centers and lists."""
-    shop.run("SELECT foh.alter_index('items', '{{\"seed\": 3}}')")
-    rebuild(database.dsn(), "items")
 
 
 @pytest.fixture
@@ -99,13 +92,15 @@ class TestSearch:
         assert index.search_like(7, filter="false") == []
         assert np.array_equal(index.embedding(7), BASE[7])
 
-    def test_candidates_and_codes(self, index: Index, shop: Shop) -> None:
+    def test_where_pgvector_reads_vectors(self, index: Index, shop: Shop) -> None:
+        like, row = index.search_like(1, 3), index.embedding(1)
+        shop.connection.execute("SET search_path = public, extensions")
+        register_vector(shop.connection)
+        assert np.array_equal(index.embedding(1), row)
+        assert index.search_like(1, 3) == like
+
+    def test_candidates_and_explain(self, index: Index) -> None:
         assert {match.key for match in index.candidates(QUERY, 100)} == set(range(200))
-        code = index.encode(QUERY)
-        assert isinstance(code, Code)
-        assert str(code) == shop.run("SELECT {encode}(%s)::text", [text(QUERY)]).fetchone()[0]
-        # 16 thresholds for each of 8 dimensions, then the learned code.
-        assert code.bits == 128 + BITS
         assert index.explain(QUERY, probes=2)["centers probed"] == "2"
         assert index.explain(QUERY, 3, shortlist=0)["shortlist"] == "none: by bits alone"
 
@@ -127,81 +122,6 @@ class TestSearch:
             index.search([1, 2, 3])
         with pytest.raises(InputError, match="there is no filter"):
             index.search(QUERY, params={"a": 1})
-        with pytest.raises(InputError, match="8 dimensions, the query has 3"):
-            index.search([1, 2, 3], client=True, shortlist=0)
-
-
-class TestClientEncoding:
-    def test_finds_the_same(self, index: Index, shop: Shop) -> None:
-        functions = index.hash_functions()
-        assert functions.version == 2
-        assert functions.encode(QUERY) == index.encode(QUERY)
-        assert index.search(QUERY, 5, client=True) == index.search(QUERY, 5)
-        by_code = index.search(QUERY, 50, probes=100, shortlist=0, client=True)
-        plain = index.search(QUERY, 50, probes=100, shortlist=0)
-        assert [match.distance for match in by_code] == [match.distance for match in plain]
-
-    @pytest.mark.one_version
-    @pytest.mark.parametrize(
-        ("distance", "geometry", "bits"),
-        [
-            ("cosine", None, 128),  # 16 thresholds for each of 8 dimensions
-            ("cosine", 8, 8),
-            ("ip", 3, 3),  # three dimensions share a bit, and one of the last three is zero
-            ("l2", 24, 24),
-            ("l2", 0, 0),
-        ],
-    )
-    def test_bits_are_those_of_the_server(
-        self, database: Database, distance: str, geometry: int | None, bits: int
-    ) -> None:
-        shop = Shop(database.connect("app_owner"), distance=distance, options={"geometry": geometry})
-        index = Index.open(shop.connection, "items")
-        shop.fill(range(200), BASE)
-        queries = [*vectors(20, seed=6), np.zeros(8), BASE[0]]
-        # The thresholds of an index before any rows, then those made from its rows.
-        for version in (1, 2):
-            functions = index.hash_functions()
-            assert functions.version == version
-            assert [functions.encode(query) for query in queries] == [index.encode(q) for q in queries]
-            assert functions.encode(QUERY).bits == bits + BITS
-            rebuild(database.dsn(), "items")
-        by_bits = index.search(BASE[7], 5, probes=1000, shortlist=0, client=True)
-        assert by_bits == index.search(BASE[7], 5, probes=1000, shortlist=0)
-        assert by_bits[0].distance == 0
-
-    def test_where_pgvector_reads_vectors(self, index: Index, shop: Shop) -> None:
-        before = index.hash_functions()
-        like = index.search_like(1, 3)
-        shop.connection.execute("SET search_path = public, extensions")
-        register_vector(shop.connection)
-        assert np.array_equal(index.hash_functions().weights, before.weights)
-        assert index.search_like(1, 3) == like
-
-    def test_follows_a_new_version(self, index: Index, shop: Shop, database: Database) -> None:
-        index.search(QUERY, client=True, shortlist=0)
-        stale = index._functions
-        assert stale.version == 2
-        replace_hash_functions(shop, database)
-        for shortlist in (0, 20):
-            index._functions = stale
-            assert index.search(QUERY, 3, shortlist=shortlist, client=True, probes=100) == index.search(
-                QUERY, 3, shortlist=shortlist, probes=100
-            )
-            # With a shortlist nothing is encoded here.
-            assert index._functions.version == (3 if shortlist == 0 else 2)
-
-    def test_inside_a_transaction_of_the_callers(self, shop: Shop, database: Database) -> None:
-        with psycopg.connect(database.dsn()) as connection:
-            index = Index.open(connection, "items")
-            index.search(QUERY, client=True, shortlist=0)
-            connection.execute("INSERT INTO item (id, embedding) VALUES (900, %s)", [text(QUERY)])
-            connection.commit()
-            replace_hash_functions(shop, database)
-            connection.execute("SET LOCAL application_name = 'still the same transaction'")
-            assert index.search(QUERY, 1, client=True, shortlist=0)[0].key == 900
-            assert index._functions.version == 3
-            assert connection.execute("SHOW application_name").fetchone() == ("still the same transaction",)
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +168,7 @@ class TestDial:
         )
         assert digit_index.explain(query, labels=0)["label weights"] == "none: nearest vectors only"
         assert digit_index.explain(query, labels=1)["label weights"].startswith("code ")
-        by_bits = digit_index.search(query, 5, labels=0, shortlist=0, client=True, probes=1000)
+        by_bits = digit_index.search(query, 5, labels=0, shortlist=0, probes=1000)
         assert [match.score for match in by_bits] == sorted(match.score for match in by_bits)
 
     def test_the_option_is_the_default(self, digit_index: Index) -> None:
@@ -264,8 +184,7 @@ class TestDial:
         query = digits.digits()[0][1600]
         for search in (
             lambda: digit_index.search(query, labels=labels),
-            lambda: digit_index.search(query, labels=labels, client=True),
-            lambda: digit_index.search(query, labels=labels, client=True, shortlist=0),
+            lambda: digit_index.search(query, labels=labels, shortlist=0),
             lambda: digit_index.search_many([query], labels=labels),
             lambda: digit_index.search_like(3, labels=labels),
             lambda: digit_index.explain(query, labels=labels),
@@ -323,10 +242,9 @@ class TestLife:
         shop.run("GRANT SELECT ON {source} TO app_reader")
         index.grant(reader="app_reader")
         theirs = Index.open(database.connect("app_reader"), "items")
-        for client in (False, True):
-            assert theirs.search(QUERY, client=client) == index.search(QUERY)
-            by_bits = {"client": client, "shortlist": 0, "probes": 100}
-            assert theirs.search(QUERY, **by_bits) == index.search(QUERY, **by_bits)
+        assert theirs.search(QUERY) == index.search(QUERY)
+        by_bits = {"shortlist": 0, "probes": 100}
+        assert theirs.search(QUERY, **by_bits) == index.search(QUERY, **by_bits)
         assert theirs.search_many(BASE[:3], 2) == index.search_many(BASE[:3], 2)
         assert theirs.search_like(7) == index.search_like(7)
         assert theirs.explain(QUERY) == index.explain(QUERY)
@@ -342,9 +260,8 @@ def test_a_pool(shop: Shop, database: Database) -> None:
     with ConnectionPool(database.dsn(), min_size=1, max_size=2) as pool:
         index = Index.open(pool, "items")
         assert index.search(QUERY) == expected(shop, QUERY)
-        assert index.search(QUERY, client=True) == expected(shop, QUERY)
         by_bits = {"shortlist": 0, "probes": 100}
-        assert index.search(QUERY, client=True, **by_bits) == expected(shop, QUERY, **by_bits)
+        assert index.search(QUERY, **by_bits) == expected(shop, QUERY, **by_bits)
         index.alter(probes=1)
     assert Index.open(shop.connection, "items").status()["options"]["probes"] == 1
 
@@ -356,7 +273,6 @@ async def everything(index: AsyncIndex, shop: Shop, database: Database) -> None:
     assert await index.search_many(BASE[:3], 2) == plain.search_many(BASE[:3], 2)
     assert await index.search_like(7) == plain.search_like(7)
     assert await index.candidates(QUERY, 1) == plain.candidates(QUERY, 1)
-    assert await index.encode(QUERY) == plain.encode(QUERY)
     assert await index.explain(QUERY) == plain.explain(QUERY)
     assert await index.search(QUERY, labels=0) == plain.search(QUERY, labels=0)
     assert await index.search_many(BASE[:3], 2, labels=1) == plain.search_many(BASE[:3], 2, labels=1)
@@ -364,15 +280,8 @@ async def everything(index: AsyncIndex, shop: Shop, database: Database) -> None:
     assert await index.explain(QUERY, labels=0) == plain.explain(QUERY, labels=0)
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="labels is 2, it must be between 0"):
         await index.search(QUERY, labels=2)
-    assert await index.search(QUERY, client=True) == plain.search(QUERY)
     by_bits = {"shortlist": 0, "probes": 100}
-    assert await index.search(QUERY, client=True, **by_bits) == plain.search(QUERY, **by_bits)
-    stale = index._functions
-    replace_hash_functions(shop, database)
-    assert index._functions is stale
-    assert await index.search(QUERY, client=True, **by_bits) == plain.search(QUERY, **by_bits)
-    assert index._functions.version == 3
-    assert await index.search(QUERY, client=True) == plain.search(QUERY)
+    assert await index.search(QUERY, **by_bits) == plain.search(QUERY, **by_bits)
     assert await index.check() == []
     await index.alter(probes=3)
     assert (await index.status())["options"]["probes"] == 3

@@ -1,4 +1,4 @@
-"""FOHIndex, foh_search and Code on a real server, on whatever SQLAlchemy is installed."""
+"""FOHIndex and foh_search on a real server, on whatever SQLAlchemy is installed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, joinedload, mapped_column
 
 from foh_pg.errors import InputError
-from foh_pg.postgres.code import Code as CodeValue
-from foh_pg.sqlalchemy import Code, FOHIndex, foh_search, select_nearest
+from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from tests.shop.models import DIMENSIONS, Article, Base, Brand, Product, Topic
 from tests.support.engines import engine as make_engine
 from tests.support.engines import url
@@ -375,39 +374,6 @@ class TestDeclaration:
             assert list(s.c.keys()) == ["score", "distance", "foh_score"]
             assert connection.execute(sa.select(s.c.score)).scalars().all() == [1]
         metadata.drop_all(engine)
-        engine.dispose()
-
-
-class TestCode:
-    def test_round_trip_and_distance(self, database: Database) -> None:
-        class Own(DeclarativeBase):
-            pass
-
-        class Thing(Own):
-            __tablename__ = "things"
-            id: Mapped[int] = mapped_column(primary_key=True)
-            code: Mapped[Any] = mapped_column(Code(8), nullable=True)
-
-        engine = make_engine(database)
-        Own.metadata.create_all(engine)
-        codes = ["00000000", "00001111", "11111111"]
-        with Session(engine) as session:
-            session.add_all(Thing(id=i, code=CodeValue.from_string(code)) for i, code in enumerate(codes))
-            session.add(Thing(id=3, code=None))
-            session.commit()
-            assert session.get(Thing, 1).code == CodeValue.from_string(codes[1])
-            assert session.get(Thing, 3).code is None
-            distance = Thing.code.hamming_distance("00000111")
-            rows = session.execute(
-                sa.select(Thing.id, distance).where(Thing.code.is_not(None)).order_by(distance)
-            )
-            assert rows.all() == [(1, 1), (0, 3), (2, 5)]
-            assert (
-                session.scalar(sa.select(Thing.id).where(Thing.code == CodeValue.from_string(codes[2]))) == 2
-            )
-            session.add(Thing(id=4, code="0101"))
-            with pytest.raises(sa.exc.StatementError, match="the column has 8 bits, the code has 4"):
-                session.flush()
         engine.dispose()
 
 

@@ -141,17 +141,10 @@ def add_centers(
     connection: Connection, embeddings: np.ndarray, index: str = "idx", version: int = 1, first: int = 1
 ) -> None:
     """Centers as an updater leaves them, all in one area."""
-    bits = connection.execute(
-        "SELECT CASE geometry WHEN 0 THEN bits ELSE geometry END FROM foh.index WHERE name = %s", [index]
-    ).fetchone()
-    assert bits is not None
-    zeros = "0" * bits[0]
-    area = sql.SQL("INSERT INTO foh.{} VALUES (1, %s, %s) ON CONFLICT DO NOTHING")
-    connection.execute(area.format(sql.Identifier(f"{index}_area")), [text(embeddings[0]), zeros])
-    query = sql.SQL(
-        "INSERT INTO foh.{} (center, area, embedding, geometry, version) VALUES (%s, 1, %s, %s, %s)"
-    )
+    area = sql.SQL("INSERT INTO foh.{} VALUES (1, %s) ON CONFLICT DO NOTHING")
+    connection.execute(area.format(sql.Identifier(f"{index}_area")), [text(embeddings[0])])
+    query = sql.SQL("INSERT INTO foh.{} (center, area, embedding, version) VALUES (%s, 1, %s, %s)")
     for number, embedding in enumerate(embeddings, first):
         connection.execute(
-            query.format(sql.Identifier(f"{index}_center")), [number, text(embedding), zeros, version]
+            query.format(sql.Identifier(f"{index}_center")), [number, text(embedding), version]
         )

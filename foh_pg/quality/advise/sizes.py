@@ -18,7 +18,7 @@ PAGE = 8192
 SIZES = (
     f"MB is an estimate for the whole table: rows x ((geometry bits + {SIGNATURE_BITS} + bits) / 8 + "
     f"{FOH_ROW}) bytes for this index with one home per row, and rows ^ (2/3) centers of 4 x dimensions "
-    f"+ geometry bits / 4 + {FOH_CENTER} bytes; for pgvector's HNSW with m = 16, whole rows of 4 x "
+    f"+ {FOH_CENTER} bytes; for pgvector's HNSW with m = 16, whole rows of 4 x "
     f"dimensions + {HNSW_ROW} bytes (halfvec: 2 x) on pages of {PAGE}."
 )
 
@@ -26,9 +26,8 @@ SIZES = (
 def foh_megabytes(sample: Sample, bits: int) -> float:
     """Estimate the size of our index on the whole table."""
     dimensions = int(sample.X.shape[1])
-    geometry = geometry_bits(dimensions)
-    rows = sample.rows * ((geometry + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
-    centers = target_centers(max(1, sample.rows)) * (4 * dimensions + geometry / 4 + FOH_CENTER)
+    rows = sample.rows * ((geometry_bits(dimensions) + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
+    centers = target_centers(max(1, sample.rows)) * (4 * dimensions + FOH_CENTER)
     return round((rows + centers) / 1e6, 2)
 
 

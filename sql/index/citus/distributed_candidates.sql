@@ -14,7 +14,7 @@ DECLARE
     seen {key_type}[];
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL);
-    near := {near}($1, NULL, 10000000, $2, 0, 0, 1, false);
+    near := {near}($1, 10000000, $2, 0, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;

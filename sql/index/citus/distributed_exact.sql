@@ -1,22 +1,15 @@
 -- The answer where the lists cannot give a full one: every shard sends its nearest rows.
-CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
-    IF query IS NULL THEN
-        RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, {bit_score}(e.distance)
-            FROM {hamming}($1, pg_catalog.substring($2, 1, {geometry_bits})) e ORDER BY 2, 1 LIMIT $3$sql$
-            USING {visible}(filter, params), code, k;
-    ELSE
-        RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, {node_score}
-            FROM (SELECT s.{key} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            )) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
-    END IF;
+    RETURN QUERY EXECUTE $sql$
+        SELECT s.key, NULL::int, {node_score}
+        FROM (SELECT s.{key} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        )) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, NULL::int, scale;
 END
 $body$;

@@ -2,7 +2,7 @@
 -- shards (see node_read), which reads the rows found and those that wait there. VOLATILE, so that each step sees what is committed when
 -- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL, labels float8 DEFAULT NULL)
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10 COST 10000
 -- Nothing is written: a node needs no transaction around what it is asked.
@@ -32,8 +32,6 @@ DECLARE
     rows_scores pg_catalog.float8[];
     -- Where the key is in near.keys; null where the row waits.
     rows_places bigint[];
-    -- In a search by bits, how far each row is that waits, by its key.
-    late pg_catalog.jsonb;
     -- What the labels add for a row that waits.
     lean pg_catalog.float8;
     keys {key_type}[];
@@ -51,7 +49,7 @@ BEGIN
     END IF;
     LOOP
         before := {moment}();
-        near := {near}(query, code, k, reach, shortlist, dial, times, again);
+        near := {near}(query, k, reach, shortlist, dial, times, again);
         IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
             PERFORM foh._refuse_changed({name});
         END IF;
@@ -88,19 +86,12 @@ BEGIN
         CONTINUE WHEN answer IS NULL OR before.version OPERATOR(pg_catalog.<>) since.version OR before.placements OPERATOR(pg_catalog.<>) since.placements
                       OR coalesce(before.last, 0::pg_catalog.int8) OPERATOR(pg_catalog.<>) coalesce(since.last, 0::pg_catalog.int8);
         EXIT WHEN fallback;
-        -- A query given as bits is compared with the bits of the rows that wait.
-        IF query IS NULL THEN
-            SELECT pg_catalog.jsonb_object_agg(h.key, h.distance) INTO late
-            FROM {hamming}(ARRAY(SELECT w.key FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_places) AS place) w WHERE w.place IS NULL),
-                           pg_catalog.substring(code, 1, {geometry_bits})) h;
-        END IF;
         lean := (SELECT pg_catalog.avg(l) FROM pg_catalog.unnest(near.leans) l);
         SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
         FROM (SELECT e.key, e.distance,
-                     CASE WHEN e.distance IS NOT NULL AND (near.ranked OPERATOR(pg_catalog.=) 0 OR e.score IS NULL) THEN {bit_score}(e.distance) ELSE e.score END
+                     CASE WHEN e.distance IS NOT NULL AND near.ranked OPERATOR(pg_catalog.=) 0 THEN {bit_score}(e.distance) ELSE e.score END
                          OPERATOR(pg_catalog.+) coalesce(CASE WHEN e.place IS NULL THEN lean ELSE near.leans[e.place] END, 0::pg_catalog.float8) AS score
-              FROM (SELECT f.key, f.score, f.place,
-                           CASE WHEN f.place IS NOT NULL THEN near.distances[f.place] ELSE (late OPERATOR(pg_catalog.->>) f.key::pg_catalog.text)::int END AS distance
+              FROM (SELECT f.key, f.score, f.place, near.distances[f.place] AS distance
                     FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_scores) AS score, pg_catalog.unnest(rows_places) AS place) f) e
               ORDER BY 3 LIMIT k) t;
         IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
@@ -113,6 +104,6 @@ BEGIN
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
         again := true;
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $body$;

@@ -1,5 +1,5 @@
 -- The keys that wait in some shards of the inbox and are nearest to a query by the vectors that were noted, and the shard that each is
--- in, for roles that may search but may not read the inbox; all keys where there is no query. A key comes once for each of its entries.
+-- in, for roles that may search but may not read the inbox. A key comes once for each of its entries.
 -- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted with a score below reach. resync: one
 -- of the entries says that the whole table must be read again, or too many keys are without a vector.
 CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, scale float8, wanted bigint,
@@ -14,10 +14,10 @@ DECLARE
                             FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
 BEGIN
     EXECUTE $sql$
-        SELECT array_agg(e.key), array_agg(e.home), coalesce(count(*) >= $2, false), max(e.distance), coalesce(bool_or(e.op <> 'n') OR count(*) - count(e.distance) >= $2, false)
+        SELECT array_agg(e.key), array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
         FROM (SELECT i.key, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
               WHERE i.op <> 'd' ORDER BY 4 NULLS FIRST LIMIT $2) e$sql$
-    INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, CASE WHEN query IS NOT NULL THEN wanted END;
+    INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
     reach := {noted_score};
 END
 $body$;

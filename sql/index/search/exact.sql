@@ -1,6 +1,5 @@
--- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance (by the Hamming distance
--- where only bits are given).
-CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, code bit, k int, filter text, params jsonb, scale float8)
+-- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance.
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, scale float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 -- A scan is wanted here; the search that calls this function has switched scans off for its lookups.
@@ -10,20 +9,11 @@ SET enable_hashjoin = on
 SET enable_mergejoin = on
 AS $body$
 BEGIN
-    IF query IS NULL THEN
-        RETURN QUERY EXECUTE $sql$
-            SELECT e.key, e.distance, {bit_score}(e.distance)
-            FROM (SELECT $1 AS params) v
-            CROSS JOIN LATERAL {hamming}(ARRAY(SELECT s.{key} FROM {source} s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            )), pg_catalog.substring($2, 1, {geometry_bits})) e ORDER BY 2, 1 LIMIT $3$sql$ USING params, code, k;
-    ELSE
-        RETURN QUERY EXECUTE $sql$
-            SELECT s.key, NULL::int, {exact_score}(s.x, $1, $4)
-            FROM (SELECT $2 AS params) v
-            CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
-    END IF;
+    RETURN QUERY EXECUTE $sql$
+        SELECT s.key, NULL::int, {exact_score}(s.x, $1, $4)
+        FROM (SELECT $2 AS params) v
+        CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
 END
 $body$;

@@ -4,25 +4,24 @@ CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, pr
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
     dial float8 := {dial_factor}(labels);
     reach int;
     ranked int;
-    bits bit({query_bits});
     centers int[];
     m foh.model;
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
-    bits := {encode}(query);
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
-        -- find all other locks taken. Only a function of the table's owner may read the source.
-        PERFORM FROM {hamming}(ARRAY[]::{key_type}[], substring(bits FROM 1 FOR {geometry_bits}));
+        -- find all other locks taken.
+        PERFORM foh._open({tables_text});
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
@@ -31,7 +30,6 @@ BEGIN
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('code', bits::text),
             ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
             ('centers probed', cardinality(centers)::text),

@@ -1,11 +1,11 @@
 -- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
--- and the stream entries of the nearest centers. Either the vector or its bits are given. One row of arrays: one call, one snapshot.
+-- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
 -- First the geometry bits choose well more than are wanted. Then the labels take part: by the learned code, which leans on
 -- the labels of a stored row and guesses those of the query, and by the labels of the nearest rows, which vote.
 -- labels: the dial, as a factor of the learned weights; 0 leaves the labels out. times: how many times k keys to return, since
 -- some rows will not pass the filter. again: an earlier call with fewer probes did not find enough. distances: null for keys that
 -- must be read from the source. leans: what the labels add to a distance.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, bits bit, k int, INOUT probes int, shortlist int, labels float8, times bigint, again boolean,
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, labels float8, times bigint, again boolean,
                                   OUT keys {key_type}[], OUT distances int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -46,27 +46,19 @@ BEGIN
     SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
-           -- A query given as bits has no exact distance to rank a shortlist by.
-           CASE WHEN vector IS NULL THEN 0
-                ELSE coalesce(shortlist, {shortlist_option}, m.shortlist,
-                              CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END) END,
-           m.probes, m.weight_code, m.weight_votes,
-           CASE WHEN bits IS NULL THEN {query_geometry} ELSE substring(bits FROM 1 FOR {geometry_bits}) END,
-           {signature_zeros}::varbit || CASE WHEN bits IS NULL THEN coalesce(m.code, {zeros}) ELSE substring(bits FROM {code_from}) END::varbit,
-           CASE WHEN bits IS NULL THEN ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n) END
+           coalesce(shortlist, {shortlist_option}, m.shortlist,
+                    CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END),
+           m.probes, m.weight_code, m.weight_votes, {query_geometry}, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
                  labels * coalesce({weight_code}, m.weight_code) AS weight_code, labels * coalesce({weight_votes}, m.weight_votes) AS weight_votes,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
-                  WHERE bits IS NULL AND {needs_code} AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
+                  WHERE {needs_code} AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m
     CROSS JOIN {quantizer} g;
-    -- A query given as bits. A statement of its own, so that a search by vector does not pay for its plan.
-    IF bits IS NOT NULL THEN
-        centers := ARRAY(SELECT n.center FROM {centers_by_bits}(query_geometry, probes) n);
-    END IF;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
@@ -93,10 +85,7 @@ BEGIN
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
         FROM ({found}) f;
     END IF;
-    IF unplaced IS NOT NULL AND vector IS NULL THEN
-        SELECT array_agg(h.key) || keys, array_agg(h.distance) || distances, array_fill(NULL::float8, ARRAY[count(*)::int]) || leans
-        INTO keys, distances, leans FROM {hamming}(unplaced, query_geometry) h;
-    ELSIF unplaced IS NOT NULL THEN
+    IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
         distances := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || distances;
         leans := array_fill(coalesce((SELECT avg(l) FROM unnest(leans) l), 0), ARRAY[cardinality(unplaced)]) || leans;

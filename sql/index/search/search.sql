@@ -1,11 +1,11 @@
 -- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
--- params ->> 'name'. Bits may be given in place of the query (see search_code). labels, from 0 to 1, says how much the labels
+-- params ->> 'name'. labels, from 0 to 1, says how much the labels
 -- count: 0 asks for the nearest vectors and nothing else, 1 for the rows likeliest to share a label.
 -- There is no SET search_path: the filter must see the functions that its author sees. So our own code
 -- names every operator and function with its schema.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, code bit DEFAULT NULL, labels float8 DEFAULT NULL)
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 SET plan_cache_mode = force_generic_plan
@@ -29,7 +29,7 @@ DECLARE
     scores pg_catalog.float8[];
 BEGIN
     {refuse_arguments}
-    near := {near}(query, code, k, probes, shortlist, dial, times, false);
+    near := {near}(query, k, probes, shortlist, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
@@ -88,8 +88,8 @@ BEGIN
         EXIT WHEN near.exhausted;
         more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
-        near := {near}(query, code, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
+        near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, code, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
 END
 $body$;

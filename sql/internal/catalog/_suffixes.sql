@@ -22,22 +22,15 @@ AS $function$
         'follow',
         'result',
         'search',
-        'search_code',
         'candidates',
-        'encode',
         'explain',
         'near',
         'nearest_centers',
-        'centers_by_bits',
         'state',
         'exact',
         'exact_score',
         'bit_score',
         'dial_factor',
-        'hamming',
-        'check_code',
-        'hash_functions',
-        'thresholds',
         'describe',
         'rows',
         'unchanged',
@@ -50,7 +43,6 @@ AS $function$
         'inbox_keys',
         'source_rows',
         'record_shards',
-        'moment',
-        'visible'
+        'moment'
     ]
 $function$;

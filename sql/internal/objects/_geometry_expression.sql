@@ -5,7 +5,6 @@ LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT CASE
-        WHEN i.geometry = 0 THEN NULL
         WHEN i.geometry >= i.dimensions THEN
             '%1$s.binary_quantize((' || (SELECT string_agg('%2$s', ' OPERATOR(%1$s.||) ') FROM generate_series(1, i.geometry / i.dimensions))
             || ') OPERATOR(%1$s.-) g.threshold)'

@@ -2,8 +2,8 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry and encoded (with q.u, a query of length one, and p.code, its code),
---                        row_geometry (with b.u and b.code, those of a row), checked_geometry (with v.u, v.x and v.labels)
+--   g                    the row of the quantizer: query_geometry (with unit, the query of length one), row_geometry (with b.u,
+--                        a row of length one), checked_geometry (with v.u)
 --   b                    a row with its code and signature: row_marks
 --   m, c                 the model, and what a search chose by it: weights, needs_code
 --   c.key                an entry whose row is wanted: source_of_key
@@ -23,8 +23,6 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
-    off constant boolean := i.geometry = 0;
-    geometry_bits constant int := CASE WHEN off THEN i.bits ELSE i.geometry END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -116,16 +114,12 @@ BEGIN
         'row_unit', unit || '($1)',
         'query_unit', unit || '(vector)'
     ) || jsonb_build_object(
-        'geometry_option', i.geometry,
-        'geometry_bits', geometry_bits,
+        'geometry_bits', i.geometry,
         'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
-        'row_geometry', CASE WHEN off THEN 'b.code' ELSE format(geometry, v, 'b.u') END,
-        'query_geometry', CASE WHEN off THEN 'coalesce(m.code, ' || format('B''%s''', repeat('0', i.bits)) || ')' ELSE format(geometry, v, 'unit') END,
-        'encoded', CASE WHEN off THEN 'p.code' ELSE format(geometry, v, 'q.u') || ' || p.code' END,
-        'query_bits', CASE WHEN off THEN 0 ELSE i.geometry END + i.bits,
-        'code_from', CASE WHEN off THEN 0 ELSE i.geometry END + 1,
+        'row_geometry', format(geometry, v, 'b.u'),
+        'query_geometry', format(geometry, v, 'unit'),
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
-        'needs_code', CASE WHEN off THEN 'true' WHEN i.labels IS NULL THEN 'false'
+        'needs_code', CASE WHEN i.labels IS NULL THEN 'false'
             ELSE format('labels * coalesce(%s, m.weight_code) > 0::float8', coalesce(i.options ->> 'weight_code', 'NULL')) END,
         'signature_modulus', greatest(signature_bits, 1),
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
@@ -135,7 +129,7 @@ BEGIN
         'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
         -- What one differing bit adds to a score, on the scale of the exact distance.
-        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / geometry_bits),
+        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / i.geometry),
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
@@ -152,11 +146,9 @@ BEGIN
         'shortlist_default', 16,
         'shortlist_nearest', 32,
         'looked', 48,
-        -- Where geometry is off, the learned code stands in for it, which only the function place computes.
-        'checked_geometry', CASE WHEN off THEN format('(SELECT p.geometry FROM foh.%I(v.x, v.labels) p)', i.name || '_place') ELSE format(geometry, v, 'v.u') END,
-        'checked_labels', CASE WHEN off THEN labels_of ELSE 'NULL::text[]' END,
-        -- How many bits may differ, by rounding or because learned codes are stale.
-        'checked_bound', CASE WHEN off THEN i.bits ELSE greatest(2, i.geometry / 256) END,
+        'checked_geometry', format(geometry, v, 'v.u'),
+        -- How many bits may differ by rounding.
+        'checked_bound', greatest(2, i.geometry / 256),
         -- Where the key has the name of a column of ours, that column gets another one.
         'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,

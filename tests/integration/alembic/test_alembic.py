@@ -242,7 +242,7 @@ class TestAutogenerate:
         [
             {"bits": 16},
             {"distance": "l2"},
-            {"geometry": 0},
+            {"geometry": 256},
             {"labels": None},
             {"labels": "other"},
         ],

@@ -15,8 +15,6 @@ DIMENSIONS = 8
 BITS = 32
 # Each dimension has 16 thresholds.
 GEOMETRY = 128
-# What a client sends in place of a query: geometry bits, then the learned code.
-QUERY_BITS = GEOMETRY + BITS
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 # Without a number of centers the version keeps those that there are.
@@ -30,22 +28,21 @@ FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
 # One area: every center lies in it.
 AREA = """
-INSERT INTO {area} (area, embedding, geometry)
-SELECT 1, {embedding}, p.geometry FROM {source} s CROSS JOIN LATERAL {place}(s.embedding::extensions.vector, {labels}) p
+INSERT INTO {area} (area, embedding)
+SELECT 1, {embedding} FROM {source} s
 WHERE s.{key} = (%(keys)s::{key_type}[])[1]
 """
 CENTERS = """
-INSERT INTO {center} (center, area, embedding, geometry, version)
-SELECT m.first_center - 1 + row_number() OVER (ORDER BY s.{key}), 1, {embedding}, p.geometry, i.version
+INSERT INTO {center} (center, area, embedding, version)
+SELECT m.first_center - 1 + row_number() OVER (ORDER BY s.{key}), 1, {embedding}, i.version
 FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version, {source} s
-CROSS JOIN LATERAL {place}(s.embedding::extensions.vector, {labels}) p
 WHERE i.name = %(name)s AND s.{key} = ANY (%(keys)s::{key_type}[])
 """
 LISTS = """
 WITH placed AS (
     SELECT s.{key} AS key, p.geometry, p.marks, p.center,
            ARRAY(SELECT c.center FROM {center} c WHERE c.center <> p.center
-                 ORDER BY c.geometry OPERATOR(extensions.<~>) p.geometry, c.center LIMIT %(others)s) AS others
+                 ORDER BY c.center LIMIT %(others)s) AS others
     FROM (SELECT s.*, {usable} AS x FROM {source} s OFFSET 0) s
     CROSS JOIN LATERAL {place}(s.x, {labels}) p WHERE s.x IS NOT NULL
 ), listed AS (
@@ -112,8 +109,8 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search", "search_code",
-                           "candidates", "encode", "explain", "near")
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search",
+                           "candidates", "explain", "near")
         }  # fmt: skip
         unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
         return {
@@ -193,8 +190,11 @@ class Shop:
         self.run("UPDATE {quantizer} SET threshold = %s", [text(threshold)])
 
     def code(self, query: Any) -> str:
-        """The bits of a query, as a client would send them."""
-        return str(self.run("SELECT {encode}(%s)::text", [text(query)]).fetchone()[0])
+        """The bits of a query: its geometry bits, then its learned code, which ends the marks."""
+        bits = (
+            "SELECT p.geometry::text || right(p.marks::text, %s) FROM {place}(%s::extensions.vector, NULL) p"
+        )
+        return str(self.run(bits, [BITS, text(query)]).fetchone()[0])
 
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
         """The rows that a search returns, in its order."""

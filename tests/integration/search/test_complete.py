@@ -36,14 +36,11 @@ def with_tenants(new_shop, database: Database, tenants: int, rows: int, **option
 
 def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> None:
     shop, tenant = with_tenants(new_shop, database, 2, 400)
-    code = shop.code(QUERY)
     shop.fill([1000, 1001], [QUERY, QUERY], tenant=[0, 1])  # one each in the stream
     forms = {
         "search": "SELECT {key} FROM {search}(%(query)s, %(k)s)",
         "hamming": "SELECT {key} FROM {search}(%(query)s, %(k)s, shortlist => 0)",
         "filter": "SELECT {key} FROM {search}(%(query)s, %(k)s, filter => 'true')",
-        "code": "SELECT {key} FROM {search_code}(%(code)s::bit(160), %(k)s)",
-        "code and filter": "SELECT {key} FROM {search_code}(%(code)s::bit(160), %(k)s, filter => 'true')",
         "candidates": "SELECT {key} FROM {candidates}(%(query)s, 1000) WHERE %(k)s > 0",
         "by name": "SELECT key::int FROM foh.search('items', %(query)s, %(k)s)",
     }
@@ -54,7 +51,7 @@ def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> No
             mine = {*range(number, 400, 2), 1000 + number}
             for name, form in forms.items():
                 for k in (5, 202, 1000):
-                    rows = tenant.run(form, {"query": text(QUERY), "code": code, "k": k}).fetchall()
+                    rows = tenant.run(form, {"query": text(QUERY), "k": k}).fetchall()
                     keys = [row[0] for row in rows]
                     assert set(keys) <= mine, (state, name)
                     assert len(keys) == len(set(keys))

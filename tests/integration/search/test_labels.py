@@ -95,15 +95,6 @@ class TestDial:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"labels is .*, it must be between 0"):
             shop.execute_text("SELECT * FROM " + call.format(f"'{text(QUERY)}'", dial))
 
-    def test_by_code(self, shop: Shop) -> None:
-        call = "SELECT {key} FROM {search_code}(%s::bit(160), 100, 100, labels => %s)"
-        code, label = shop.code(QUERY), labels_of(shop)
-        found = {dial: [row[0] for row in shop.run(call, [code, dial])] for dial in (0, 1)}
-        assert {label[key] for key in found[0]} == {"a", "b"}
-        assert {label[key] for key in found[1]} == {"a"}
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"labels is 2"):
-            shop.run(call, [code, 2])
-
     def test_with_a_filter(self, shop: Shop) -> None:
         label = labels_of(shop)
         nearest = [int(key) for key in np.argsort(EXACT) if key % 2]

@@ -53,7 +53,6 @@ def grown(new_shop, database: Database) -> Shop:
         ("SELECT * FROM {search}(%(query)s, 10)", 100),
         ("SELECT * FROM {search}(%(query)s, 10, shortlist => 0)", 11),
         ("SELECT * FROM {search}(%(query)s, 10, filter => 's.id >= 0')", 100),
-        ("SELECT * FROM {search_code}({encode}(%(query)s), 10)", 11),
     ],
 )
 def test_only_the_probed_lists(grown: Shop, call: str, most: int) -> None:
@@ -118,7 +117,6 @@ def test_in_parallel_workers(new_shop, database: Database, server) -> None:
         "SELECT * FROM {search}(%(query)s, 20, shortlist => 0)",
         "SELECT * FROM {search}(%(query)s, 20, filter => 's.id >= 7')",
         "SELECT * FROM {search}(%(query)s, 600)",
-        "SELECT * FROM {search_code}({encode}(%(query)s), 20)",
         "SELECT * FROM {candidates}(%(query)s)",
         "SELECT * FROM foh.search('items', %(query)s, 20)",
     ]

@@ -67,12 +67,10 @@ def check_key_name(shop: Shop) -> None:
         assert len(cursor.fetchall()) == 3
     assert shop.found(base[5], 1, filter=sql.SQL("s.{} = 5").format(sql.Identifier(key)).as_string()) == [5]
     shop.run("SELECT {key} FROM {candidates}(%s, 100)", [text(base[5])])
-    code = shop.code(base[5])
-    rows = shop.run("SELECT {key} FROM {search_code}(%s::bit(160), 50)", [code]).fetchall()
-    assert {row[0] for row in rows} == set(range(41))
+    assert set(shop.found(base[5], 50)) == set(range(41))
     shop.run("UPDATE foh.index SET status = 'building'")
     assert shop.found(base[5], 1) == [5]
-    assert len(shop.run("SELECT {key} FROM {search_code}(%s::bit(160), 50)", [code]).fetchall()) == 41
+    assert set(shop.found(base[5], 50)) == set(range(41))
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
@@ -151,26 +149,15 @@ def test_the_geometry_bits_are_those_of_the_thresholds(shop: Shop) -> None:
     unit = np.tile(query / np.linalg.norm(query), GEOMETRY // len(query))
     expected = "".join("1" if value > 0 else "0" for value in unit - np.array(threshold))
     assert shop.code(query)[:GEOMETRY] == expected
-    # A client makes them of the same numbers.
-    [(bits, given, signs)] = shop.execute(
-        sql.SQL("SELECT bits, threshold::real[], signs::real[] FROM foh.items_thresholds()")
-    ).fetchall()
-    assert (bits, given, signs) == (GEOMETRY, threshold, [1.0] * len(query))
 
 
 def test_hamming_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
-    code = shop.code(query)
     distances = differing(shop, query)
     rows = shop.search(query, 50, probes=100, shortlist=0)
     assert [row[1] for row in rows] == sorted(distances.values())[:50]
     assert all(distances[key] == distance for key, distance, _ in rows)
     assert [row[2] for row in rows] == [2 * row[1] / GEOMETRY for row in rows]
-    by_code = shop.run("SELECT * FROM {search_code}(%s::bit(160), 50, 100)", [code]).fetchall()
-    # There is no query to rank a shortlist by.
-    statement = "SELECT * FROM {search}(NULL, 50, 100, shortlist => 50, code => %s::bit(160))"
-    assert shop.run(statement, [code]).fetchall() == by_code
-    assert [row[1] for row in by_code] == [row[1] for row in rows]
 
 
 def test_thousands_of_dimensions(database) -> None:
@@ -187,10 +174,6 @@ def test_thousands_of_dimensions(database) -> None:
         # Before there are centers rows are read from the table; four dimensions share a bit.
         [row] = connection.execute("SELECT * FROM foh.wide_search(%s, 1)", [text(base[7])]).fetchall()
         assert row == (7, bits, pytest.approx(0, abs=1e-6))
-        code = connection.execute("SELECT foh.wide_encode(%s)::text", [text(base[8])]).fetchone()[0]
-        assert len(code) == 1024 + 128
-        rows = connection.execute("SELECT * FROM foh.wide_search_code(%s::bit(1152), 3)", [code]).fetchall()
-        assert rows[0][:2] == (8, 0)
         update(connection, "wide")
 
 
@@ -247,33 +230,6 @@ class TestBadArguments:
     def test_not_a_number(self, shop: Shop) -> None:
         with pytest.raises(psycopg.DataError, match="NaN not allowed"):
             shop.search("[nan,0,0,0,0,0,0,0]")
-
-    @pytest.mark.parametrize(
-        ("code", "message"),
-        [
-            ("B'0101'", "queries of index items have 160 bits .*, the code has 4"),
-            ("NULL", "has none: it is NULL"),
-        ],
-    )
-    def test_codes(self, shop: Shop, code: str, message: str) -> None:
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match=message):
-            shop.execute(sql.SQL(f"SELECT * FROM foh.items_search_code({code})"))
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match="bits"):
-            shop.execute(sql.SQL("SELECT * FROM foh.items_search(NULL, code => B'01')"))
-
-    def test_encode(self, shop: Shop) -> None:
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match="8 dimensions, the query has 3"):
-            shop.execute(sql.SQL("SELECT foh.items_encode('[1,2,3]')"))
-
-    def test_version_of_a_code(self, shop: Shop) -> None:
-        call = sql.SQL("SELECT count(*) FROM foh.items_search_code(%s::bit(160), 5, version => %s)")
-        code = "01" * 80
-        assert shop.execute(call, [code, 2]).fetchone() == (5,)
-        with pytest.raises(
-            psycopg.Error, match="made for version 1 of index items, which is at version 2"
-        ) as caught:
-            shop.execute(call, [code, 1])
-        assert caught.value.sqlstate == "FH002"
 
     def test_unknown_index(self, shop: Shop) -> None:
         with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index 'other'"):

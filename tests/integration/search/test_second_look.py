@@ -18,7 +18,7 @@ CODE, VOTES = 1.6, 0.4
 # All rows are in one list, with the marks that a test gives them.
 MARK = "UPDATE {list} SET marks = (SELECT array_agg(m::bit(96) ORDER BY n) FROM unnest(%s::text[]) WITH ORDINALITY AS x (m, n))"
 LISTED = "SELECT ids, geometry::text[] FROM {list}"
-NEAR = "SELECT keys, distances, leans FROM {near}(%s, NULL, %s, 1, 0, %s, 1, false)"
+NEAR = "SELECT keys, distances, leans FROM {near}(%s, %s, 1, 0, %s, 1, false)"
 
 
 def packed(rows: list[str]) -> np.ndarray[Any, Any]:

@@ -63,5 +63,3 @@ def check_standby(shop: Shop, standby: Shop) -> None:
             assert standby.search(QUERY, 20, **arguments) == shop.search(QUERY, 20, **arguments)
         assert set(standby.found(QUERY, 1000)) == {*range(300), 900} - {3}
         assert standby.explain(QUERY) == shop.explain(QUERY)
-        code = standby.code(QUERY)
-        assert len(standby.run("SELECT * FROM {search_code}(%s::bit(160), 20)", [code]).fetchall()) == 20

@@ -87,20 +87,10 @@ class TestFallbacks:
         assert shop.explain(QUERY)["fallback"] == "the source must be read again"
         assert shop.found(QUERY, 20) == exact(BASE, 20)
 
-    def test_by_code_while_building(self, shop: Shop) -> None:
-        code = shop.code(QUERY)
-        call = "SELECT {key}, distance FROM {search_code}(%s::bit(160), 200, 100)"
-        before = shop.run(call, [code]).fetchall()
-        shop.run("UPDATE foh.index SET status = 'building'")
-        after = shop.run(call, [code]).fetchall()
-        assert sorted(after) == sorted(before)
-        assert [row[1] for row in after] == sorted(row[1] for row in after)
-
     def test_an_empty_index(self, new_shop) -> None:
         shop = new_shop()
         assert shop.search(QUERY) == []
         assert shop.run("SELECT * FROM {candidates}(%s)", [text(QUERY)]).fetchall() == []
-        assert shop.run("SELECT * FROM {search_code}(%s::bit(160))", ["0" * 160]).fetchall() == []
         shop.install()
         assert shop.search(QUERY) == []
         shop.fill([1], [QUERY])
@@ -291,8 +281,6 @@ class TestChangedSource:
             ) as caught:
                 shop.run(f"SELECT * FROM {call}", [text(QUERY)])
             assert "foh.refresh('items')" in caught.value.diag.message_hint
-        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
-            shop.run("SELECT * FROM {search_code}(%s::bit(160))", ["0" * 160])
         shop.run("SELECT foh.refresh('items')")
         assert shop.search(QUERY, 20) == before
 
