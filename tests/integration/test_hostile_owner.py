@@ -292,7 +292,7 @@ def test_nothing_is_left_for_the_transaction_to_run_into(planted: Attack) -> Non
     superuser = planted.database.connect(None, autocommit=False)
     superuser.execute("DECLARE mine CURSOR FOR SELECT 1")
     superuser.execute("PREPARE ours AS SELECT 1")
-    with pytest.raises(SchemaError, match="cursor mine|prepared statement ours"):
+    with pytest.raises(SchemaError, match=r"cursor mine|prepared statement ours"):
         migrate(superuser, owner=planted.attacker)
     assert superuser.execute("FETCH mine").fetchall() == [(1,)]
     assert planted.gained() == []

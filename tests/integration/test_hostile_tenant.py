@@ -321,7 +321,6 @@ class TestNames:
             ("items", "shop"),
             ("called", "shop_source"),
             ("more", "shop_inbox"),
-            ("last", "model"),
         ):
             if table != "items":
                 called.execute(

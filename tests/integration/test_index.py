@@ -203,7 +203,7 @@ class TestLife:
         )
         index = Index.create(
             connection,
-            "50% off",
+            "sale_50",
             'public."100% Wool"',
             "embedding",
             labels="tag",
@@ -211,7 +211,7 @@ class TestLife:
             options={"exact_rows": 0},
         )
         assert index.about.bits == 32
-        assert "50% off" in repr(index)
+        assert "sale_50" in repr(index)
         connection.cursor().executemany(
             'INSERT INTO "100%% Wool" VALUES (%s, %s)',
             [(f"k{n}", text(row)) for n, row in enumerate(BASE[:50])],
@@ -233,10 +233,10 @@ class TestLife:
         [row] = index.grant(reader="app_reader")
         assert row["missing"].startswith("SELECT")
         index.drop()
-        with pytest.raises(IndexNotFound, match="no index '50% off'"):
+        with pytest.raises(IndexNotFound, match="no index 'sale_50'"):
             index.status()
-        with pytest.raises(IndexNotFound, match="no index '50% off'"):
-            Index.open(connection, "50% off")
+        with pytest.raises(IndexNotFound, match="no index 'sale_50'"):
+            Index.open(connection, "sale_50")
 
     def test_a_reader(self, shop: Shop, index: Index, database: Database) -> None:
         shop.run("GRANT SELECT ON {source} TO app_reader")

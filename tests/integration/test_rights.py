@@ -248,7 +248,6 @@ class TestUpdaters:
             "_make_tables(i)",
             "_make_functions(i)",
             "_remove_triggers(i)",
-            "_attach(i)",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 updater.execute(f"SELECT foh.{call} FROM foh.index i")
