@@ -11,11 +11,13 @@ BEGIN
     SELECT * INTO STRICT c FROM pg_class x WHERE x.oid = relation;
     PERFORM foh._refuse_owner(relation);
     lacking := concat_ws('; ',
+        CASE WHEN NOT has_schema_privilege(ours, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE')
+             THEN format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), ours) END,
         CASE WHEN NOT has_schema_privilege(ours, c.relnamespace, 'USAGE') THEN format('GRANT USAGE ON SCHEMA %s TO %I', c.relnamespace::regnamespace, ours) END,
         CASE WHEN NOT (has_table_privilege(ours, c.oid, 'SELECT') AND has_table_privilege(ours, c.oid, 'TRIGGER'))
              THEN format('GRANT SELECT, TRIGGER ON %s TO %I', foh._qualified(relation), ours) END);
     IF lacking <> '' THEN
-        RAISE EXCEPTION 'foh: role %, which schema foh belongs to, may not read % and put triggers on it', quote_ident(ours), foh._qualified(relation)
+        RAISE EXCEPTION 'foh: role %, which schema foh belongs to, lacks rights that an index on % needs', quote_ident(ours), foh._qualified(relation)
             USING ERRCODE = 'insufficient_privilege', HINT = lacking || ';';
     END IF;
     IF foh._hides_rows(c) THEN

@@ -219,7 +219,7 @@ class TestRefusals:
     def test_somebody_elses_table(self, connection: Connection, superuser: Connection) -> None:
         superuser.execute("CREATE TABLE theirs (id int PRIMARY KEY, embedding extensions.vector(8))")
         try:
-            with pytest.raises(errors.InsufficientPrivilege, match=r"may not read public\.theirs") as caught:
+            with pytest.raises(errors.InsufficientPrivilege, match=r"lacks rights that an index on public\.theirs needs") as caught:
                 create_index(connection, source="theirs")
             assert caught.value.diag.message_hint == "GRANT SELECT, TRIGGER ON public.theirs TO app_owner;"
         finally:
@@ -415,7 +415,7 @@ UNION ALL SELECT 'type', typname, '' FROM pg_type WHERE typnamespace = 'foh'::re
 def everything(superuser: Connection) -> list[tuple[Any, ...]]:
     """Schema foh, the rows of its tables, and what may be ours elsewhere."""
     rows = catalog.dump(superuser) + superuser.execute(ELSEWHERE).fetchall()
-    for table in ("index", "label", "model", "model_state", "run", "updating", "claim"):
+    for table in ("index", "label", "model", "model_state", "run", "updating"):
         rows += superuser.execute(sql.SQL("SELECT * FROM foh.{}").format(sql.Identifier(table))).fetchall()
     return sorted(rows, key=repr)
 
