@@ -30,10 +30,10 @@ CREATE TABLE foh.products_center (
     center    int PRIMARY KEY,
     area      int NOT NULL,
     embedding extensions.halfvec(3) NOT NULL,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
 ) WITH (fillfactor = 90);
 -- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
 CREATE INDEX products_center_area_idx ON foh.products_center (area);
@@ -81,7 +81,7 @@ CREATE TABLE foh.products_stream (
     center     int NOT NULL,
     geometry   bit(129),
     marks      bit(80),
-    written_at timestamptz NOT NULL DEFAULT now(),
+    written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
@@ -252,6 +252,7 @@ CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts inte
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
+ SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
  SET enable_nestloop TO 'off'
 AS $function$
@@ -724,7 +725,12 @@ AS $function$
                 SELECT extensions.l2_normalize($1) AS u, l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
-                      FROM foh.label d WHERE d.index = 1 AND d.name = ANY ($2)) l,
+                      -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
+                      -- that was empty a moment ago, PostgreSQL would read all labels for each row.
+                      FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
+                      CROSS JOIN LATERAL (SELECT d.label, d.name, d.projection FROM foh.label d
+                                          WHERE d.index = 1 AND d.name >= u.name ORDER BY d.name LIMIT 1) d
+                      WHERE d.name = u.name) l,
                      (SELECT o.mean FROM foh.model o
                       WHERE o.index = 1 AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)) m
                 OFFSET 0) a
@@ -756,6 +762,7 @@ CREATE OR REPLACE FUNCTION foh.products_repair(caller text DEFAULT foh._identity
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
+ SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_column
@@ -787,10 +794,10 @@ WITH marker AS (
     UNION
     SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
     UNION
-    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
+    -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 2
-       OR (i.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') > 2 + 4 * 0.01 * 16
        OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
 ), queued AS (
     INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

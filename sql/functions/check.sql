@@ -15,7 +15,7 @@ BEGIN
         RAISE EXCEPTION 'foh: there is no part % of %: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._check_tables(i) p;
+    RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._problems(i) p;
     IF FOUND THEN
         RETURN;
     ELSIF foh._citus_kind(i.source) = 'distributed' THEN

@@ -8,7 +8,7 @@ DECLARE
     i foh.index := foh._index(name);
     p record;
 BEGIN
-    SELECT t.problem, t.detail INTO p FROM foh._check_tables(i) t LIMIT 1;
+    SELECT t.problem, t.detail INTO p FROM foh._problems(i) t LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'foh: index % cannot be repaired: % (%)', quote_literal(name), p.problem, p.detail
             USING ERRCODE = 'object_not_in_prerequisite_state';

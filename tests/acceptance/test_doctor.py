@@ -286,3 +286,30 @@ def write(connection: psycopg.Connection[Any], *keys: int) -> None:
         "INSERT INTO product SELECT k, format('[%%s,1,%%s]', k %% 7, k %% 5)::extensions.vector, '{a}' FROM unnest(%s::int[]) k",
         [list(keys)],
     )
+
+
+class TestNeverDies:
+    def test_a_column_was_renamed(
+        self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
+    ) -> None:
+        products.execute("GRANT USAGE ON SCHEMA public TO app_reader")
+        products.execute('SELECT foh."grant"(%s, reader => %s)', ["products", "app_reader"])
+        products.execute("ALTER TABLE product RENAME COLUMN embedding TO vec")
+        for arguments in ([], ["--role=app_reader"]):
+            found = doctor(*arguments)
+            finding = only(found, "table")
+            assert "embedding is named vec" in finding["found"]
+            assert finding["cure"] == "run foh-pg refresh products"
+            assert not any("embedding)" in each["cure"] for each in found), "a right on a column that is gone"
+
+    def test_what_cannot_be_looked_at_is_a_finding(
+        self,
+        products: psycopg.Connection[Any],
+        superuser: psycopg.Connection[Any],
+        doctor: Callable[..., Findings],
+    ) -> None:
+        products.execute("ALTER TABLE product DISABLE TRIGGER USER")
+        superuser.execute("ALTER TABLE foh.run RENAME COLUMN metrics TO figures")
+        found = doctor()
+        assert "delete on public.product" in only(found, "triggers")["found"]
+        assert "could not be looked at: column x.metrics does not exist" in only(found, "stream")["found"]

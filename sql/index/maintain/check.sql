@@ -6,6 +6,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.
 SET row_security = off
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 -- Hash joins only: with the statistics of a table that was empty a moment ago, the planner would compare row by row.
 SET enable_nestloop = off

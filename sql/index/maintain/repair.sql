@@ -6,6 +6,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.
 SET row_security = off
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $body$
 #variable_conflict use_column
@@ -37,10 +38,10 @@ WITH marker AS (
     UNION
     SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
     UNION
-    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
+    -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > {checked_bound}
-       OR (i.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask}) > 2 + 4 * {max_stale} * {bits}
        OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask})
 ), queued AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
