@@ -160,12 +160,12 @@ def test_alter_and_refresh(cli: CommandLine, shop: Shop) -> None:
 
 
 def test_repair(cli: CommandLine, shop: Shop) -> None:
-    assert "has all that its table has" in cli("repair", "items").stderr
+    assert "has all that its table has" in cli("check", "items", "--repair").stderr
     shop.run("ALTER TABLE {source} DISABLE TRIGGER USER")
     shop.fill([900], [BASE[7]])
     shop.run("DELETE FROM {source} WHERE {key} = 3")
     shop.run("ALTER TABLE {source} ENABLE TRIGGER USER")
-    result = cli("repair", "items", "--json")
+    result = cli("check", "items", "--repair", "--json")
     assert json.loads(result.stdout) == {"missing": 1, "gone": 1, "changed": 0}
     assert "foh-pg update items" in result.stderr
     assert 900 in shop.found(BASE[7], 2)

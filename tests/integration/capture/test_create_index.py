@@ -219,7 +219,9 @@ class TestRefusals:
     def test_somebody_elses_table(self, connection: Connection, superuser: Connection) -> None:
         superuser.execute("CREATE TABLE theirs (id int PRIMARY KEY, embedding extensions.vector(8))")
         try:
-            with pytest.raises(errors.InsufficientPrivilege, match=r"lacks rights that an index on public\.theirs needs") as caught:
+            with pytest.raises(
+                errors.InsufficientPrivilege, match=r"lacks rights that an index on public\.theirs needs"
+            ) as caught:
                 create_index(connection, source="theirs")
             assert caught.value.diag.message_hint == "GRANT SELECT, TRIGGER ON public.theirs TO app_owner;"
         finally:
