@@ -231,7 +231,7 @@ class TestLife:
         index.refresh()
         assert index.about.embedding == "emb"
         [row] = index.grant(reader="app_reader")
-        assert row["missing"].startswith("SELECT")
+        assert row["missing"].startswith("GRANT SELECT")
         index.drop()
         with pytest.raises(IndexNotFound, match="no index 'sale_50'"):
             index.status()
