@@ -10,11 +10,13 @@ CREATE TABLE IF NOT EXISTS {projection} (
 CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
-    threshold {vector}.vector({threshold_dimensions}) NOT NULL,
-    -- Where several dimensions share a bit, the sign that each is taken with.
-    signs     {vector}.vector({dimensions}) NOT NULL
-    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+    -- The sign that each number is taken with, before all are turned.
+    signs     {vector}.halfvec({dimensions}) NOT NULL,
+    -- All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold {vector}.vector({geometry_bits}) NOT NULL
+    -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
 -- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
 CREATE TABLE {area} (
@@ -28,10 +30,10 @@ CREATE TABLE {area} (
 -- What the updater knows of a center beside its bits.
 CREATE TABLE {center} (
     center    int PRIMARY KEY,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0,
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1),
     -- The version that last looked whether the members are at home here; 0 where nearer centers were made since.
     checked   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
@@ -80,7 +82,7 @@ CREATE TABLE {stream} (
     center     int NOT NULL,
     geometry   bit({geometry_bits}),
     marks      bit({mark_bits}),
-    written_at timestamptz NOT NULL DEFAULT now(),
+    written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,

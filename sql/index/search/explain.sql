@@ -4,31 +4,29 @@ CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, pr
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = on
+SET row_security = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
     dial float8 := {dial_factor}(labels);
     reach int;
     ranked int;
-    -- The query under the name that it has in a search, and as rows and centers are compared with it.
-    vector {vector}.vector := query;
+    -- The query as rows and centers are compared with it.
     unit {vector}.vector;
     geometry bit({geometry_bits});
     centers int[];
     m foh.model;
     s record;
 BEGIN
-    PERFORM foh._guard({name});
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
-    unit := {query_unit};
+    unit := {explained_unit};
     SELECT {query_geometry} INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken.
-        PERFORM 1 FROM {source} s WHERE false;
+        PERFORM foh._open({tables_text});
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
