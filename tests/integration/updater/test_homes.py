@@ -21,7 +21,7 @@ UPDATE = """UPDATE items SET embedding = n.embedding::extensions.vector
 ASTRAY = """
 SELECT count(*) FROM items s JOIN foh.idx_item i ON i.key = s.id
 CROSS JOIN LATERAL foh.idx_place(s.embedding, NULL) p
-WHERE i.home <> ALL (ARRAY(SELECT n.center FROM foh.idx_nearest_centers(p.geometry, %s) n))
+WHERE i.home <> ALL (ARRAY(SELECT n.center FROM foh.idx_nearestcenters(p.geometry, %s) n))
 """
 
 
