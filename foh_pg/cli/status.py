@@ -33,11 +33,6 @@ COLUMNS = (
 # Of the last runs, so many are drawn on a page.
 SHOWN_RUNS = 200
 
-OWNER = """
-SELECT rolname AS owner, rolcanlogin AS can_log_in FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
-WHERE n.nspname = 'foh'
-"""
-
 
 @click.command()
 @options.index_names
@@ -71,7 +66,6 @@ def status(
         return
     with session(dsn) as connection:
         rows = read_status(connection, names, max_lag)
-        warn_about_owner(connection)
         trend = read_trend(connection, names[0]) if len(names) == 1 else None
     if json:
         if trend is not None:
@@ -118,12 +112,3 @@ def read_status(
         # Another session may drop an index between the two statements.
         if row["name"] in stat
     ]
-
-
-def warn_about_owner(connection: psycopg.Connection[dict[str, Any]]) -> None:
-    row = connection.execute(OWNER).fetchone()
-    if row is not None and row["can_log_in"]:
-        say(
-            f"note: schema foh belongs to {row['owner']}, a role that can log in; owned by a role of its own "
-            "(foh_owner, NOLOGIN), our functions could do less"
-        )

@@ -6,8 +6,6 @@ RETURNS TABLE (name text, healthy boolean, problems text[], status text, version
                lag_seconds float8, last_run timestamptz, error text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -23,6 +23,9 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
+    -- A vector as it is compared with centers and turned into bits. Single precision could not hold sums of the longest ones.
+    compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
+        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -67,13 +70,12 @@ BEGIN
         labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
-    SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
-    FROM unnest(foh._suffixes()) suffix;
-    -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
+    SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
-        'owner', quote_literal(foh._source_owner(i)),
+        -- The tables that the functions of the index read, for foh._open.
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         'shows_shards', foh._shows_shards(i.source),
-        -- A database in SQL_ASCII may hold bytes that are not valid UTF8.
+        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
@@ -112,11 +114,12 @@ BEGIN
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'row_unit', unit || '($1)',
-        'query_unit', unit || '(vector)'
+        'row_unit', format(compared, v, '$1'),
+        'query_unit', format(compared, v, 'vector'),
+        'explained_unit', format(compared, v, 'query'),
+        'checked_unit', format(compared, v, 's.x')
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
         'row_geometry', format(geometry, v, 'b.u'),
         'query_geometry', format(geometry, v, 'unit'),
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
