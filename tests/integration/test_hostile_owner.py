@@ -431,14 +431,14 @@ COMMANDS = (
     ["drop-index", "idx", "--yes"],
     ["build", "idx"],
     ["update", "idx"],
-    ["rebuild", "idx"],
+    ["build", "idx", "--again"],
     ["evaluate", "idx"],
     ["check", "idx"],
-    ["repair", "idx"],
+    ["check", "idx", "--repair"],
     ["refresh", "idx"],
     ["grant", "idx", "--reader=app_reader"],
     ["search", "idx", "--vector=[1,2]"],
-    ["health"],
+    ["status", "--check"],
 )
 
 
