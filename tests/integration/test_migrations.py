@@ -67,7 +67,8 @@ class TestInstall:
     def test_everything_belongs_to_the_owner(self, empty: Database, server: Server, by: str | None) -> None:
         """The role that installs, or the one that it installs for; and no role is made."""
         roles = sql.SQL(
-            "SELECT array_agg(rolname ORDER BY rolname) FROM pg_roles WHERE rolname !~ '^foh_test'"
+            # Other tests make roles at the same time.
+            "SELECT array_agg(rolname ORDER BY rolname) FROM pg_roles WHERE rolname ~ '^foh' AND rolname !~ '^foh_test'"
         )
         before = server.execute(roles).fetchone()
         migrate(empty.connect(by), owner=None if by else "app_owner")
@@ -346,7 +347,7 @@ class TestCode:
         owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
         before = dump(owner)
         owner.execute(self.OTHER)
-        owner.execute("DROP FUNCTION foh.products_centers_by_bits")
+        owner.execute("DROP FUNCTION foh.products_nearestcenters")
         # A function of an index that the present version does not have.
         owner.execute("CREATE FUNCTION foh.products_nearest() RETURNS int LANGUAGE sql AS 'SELECT 1'")
         owner.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")

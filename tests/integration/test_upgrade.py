@@ -55,11 +55,11 @@ class Versions:
         (new / "migrations/sql/0002_down.sql").write_text(
             "ALTER TABLE foh.run DROP COLUMN remark;\nDROP TABLE foh.note;"
         )
-        encode = new / "sql/index/search/encode.sql"
-        before = encode.read_text()
-        after = before.replace("embedding {vector}.vector)", "embedding {vector}.vector, salt int DEFAULT 0)")
+        candidates = new / "sql/index/search/candidates.sql"
+        before = candidates.read_text()
+        after = before.replace("probes int DEFAULT NULL)", "probes int DEFAULT NULL, salt int DEFAULT 0)")
         assert after != before
-        encode.write_text(after)
+        candidates.write_text(after)
 
     def use(self, version: str) -> None:
         self.monkeypatch.setattr(files, "folder", lambda name: self.directory / version / name)
@@ -128,13 +128,15 @@ class TestUp:
         assert "gone" not in names(owner)
         assert owner.execute("SELECT digest FROM foh.code").fetchall() == [(script.code_digest(),)]
         for index in before:
-            signature = f"SELECT oid::regprocedure::text FROM pg_proc WHERE proname = '{index}_encode'"
+            signature = f"SELECT oid::regprocedure::text FROM pg_proc WHERE proname = '{index}_candidates'"
             [(made,)] = owner.execute(signature.encode()).fetchall()
-            assert made == f"foh.{index}_encode(extensions.vector,integer)"
+            assert made == f"foh.{index}_candidates(extensions.vector,integer,integer)"
             assert found(reader, index) == before[index]
-            reader.execute(f"SELECT foh.{index}_encode('[1,2,3]', 1)".encode())
+            reader.execute(f"SELECT * FROM foh.{index}_candidates('[1,2,3]', 1, 1)".encode())
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                old.connect("app_writer").execute(f"SELECT foh.{index}_encode('[1,2,3]', 1)".encode())
+                old.connect("app_writer").execute(
+                    f"SELECT * FROM foh.{index}_candidates('[1,2,3]', 1, 1)".encode()
+                )
         owner.execute("UPDATE built_items SET embedding = '[9,9,9]' WHERE id < 20")
         update(old.dsn("app_writer"), "built")
         assert owner.execute("SELECT * FROM foh.check('built')").fetchall() == []
@@ -173,5 +175,5 @@ def test_an_older_package_leaves_it_alone(old: Database, versions: Versions) -> 
     versions.use("new")
     migrate(owner)
     versions.use("old")
-    with pytest.raises(installed.SchemaError, match="'0002'.*upgrade the package"):
+    with pytest.raises(installed.SchemaError, match=r"'0002'.*upgrade the package"):
         migrate(owner)
