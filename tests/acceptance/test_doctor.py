@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.schema import installed
 from foh_pg.updater import build
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
