@@ -81,7 +81,9 @@ class TestMigrate:
         superuser("migrate", "--owner=app_owner")
         assert "no index yet" in CommandLine(database)("status").stderr
         error = superuser("status", code=1).stderr
-        assert re.fullmatch(r"foh-pg: schema foh .* belongs to role app_owner.*Connect as app_owner;.*\n", error)
+        assert re.fullmatch(
+            r"foh-pg: schema foh .* belongs to role app_owner.*Connect as app_owner;.*\n", error
+        )
         assert "to base" in superuser("migrate", "--owner=app_owner", "--to=base", "--yes").stderr
 
 

@@ -322,7 +322,10 @@ class TestAutogenerate:
 
     def test_a_role_without_rights(self, database: Database) -> None:
         made = engine(database, "app_writer")
-        with made.connect() as connection, pytest.raises(SchemaError, match=r"'app_writer'.*connect as the owner of schema foh"):
+        with (
+            made.connect() as connection,
+            pytest.raises(SchemaError, match=r"'app_writer'.*connect as the owner of schema foh"),
+        ):
             Autogenerate(connection).diff(models(FOHIndex("x", "embedding")))
         made.dispose()
 

@@ -237,9 +237,7 @@ def test_a_watcher_sees_it(items: Connection, database: Database) -> None:
     watcher._disconnect()
 
 
-def test_an_updater_follows_too(
-    items: Connection, database: Database, new_role: Callable[[], str]
-) -> None:
+def test_an_updater_follows_too(items: Connection, database: Database, new_role: Callable[[], str]) -> None:
     role = new_role()
     items.execute(f"SELECT foh.grant(updater => '{role}')")
     items.execute("TRUNCATE items_low")
