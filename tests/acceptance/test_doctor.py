@@ -157,7 +157,7 @@ class TestRights:
 
     def test_a_role_that_may_not_create_the_first_index(self, doctor: Callable[..., Findings]) -> None:
         assert only(doctor("--role=app_writer"), "rights")["cure"].startswith(
-            "foh-pg grant --owner app_writer"
+            "connect as the owner of schema foh"
         )
         assert only(doctor(), "index")["severity"] == "note"
 
