@@ -44,10 +44,12 @@ VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
-                       weight_code, weight_votes, probes, shortlist, small)
+                       weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
+                       reach_recall, reach_probes, reach_shortlist, small)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
-        %(shortlist)s, %(small)s)
+        %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
+        nullif(%(recalls)s::float8[], '{{}}'), nullif(%(reach_probes)s::int[], '{{}}'), nullif(%(reach_shortlists)s::int[], '{{}}'), %(small)s)
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -156,7 +158,7 @@ def consume(session: Session, seqs: npt.NDArray[np.int64]) -> None:
 
 
 def _write_model(session: Session, new: Installation) -> None:
-    model = new.model
+    model, ranking = new.model, new.model.ranking.for_centers(len(new.after))
     values = {
         "version": new.version,
         "trained": model.trained,
@@ -167,8 +169,11 @@ def _write_model(session: Session, new: Installation) -> None:
         "placed": new.placed.version,
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
-        **model.ranking.to_dict(),
-        "probes": model.ranking.probes or default_probes(len(new.after)),
+        **ranking.to_dict(),
+        "probes": ranking.probes or default_probes(len(new.after)),
+        "recalls": [step.recall for step in ranking.reach],
+        "reach_probes": [step.probes for step in ranking.reach],
+        "reach_shortlists": [step.shortlist for step in ranking.reach],
     }
     session.execute(MODEL, values)
     if new.learned == new.version:

@@ -13,5 +13,6 @@ DROP TABLE foh.code;
 DROP TABLE foh.updating;
 DROP TABLE foh.claim;
 ALTER TABLE foh.model DROP COLUMN placed, DROP COLUMN first_center, DROP COLUMN small, DROP COLUMN weight_code,
-    DROP COLUMN weight_votes, DROP COLUMN probes, DROP COLUMN shortlist;
+    DROP COLUMN weight_votes, DROP COLUMN probes, DROP COLUMN shortlist, DROP COLUMN nearest_probes, DROP COLUMN nearest_shortlist, DROP COLUMN reach_recall, DROP COLUMN reach_probes,
+    DROP COLUMN reach_shortlist;
 ALTER TABLE foh.index DROP COLUMN geometry, DROP COLUMN stream;

@@ -18,7 +18,7 @@ UPDATE foh.index SET
                     WHEN dimensions <= 1024 THEN dimensions
                     ELSE ceil(dimensions / ceil(dimensions / 1024::float8))::int END,
     -- What was left at its old default follows the new one. What was chosen stays.
-    options = '{"dial": 0.5, "weight_code": null, "weight_votes": null, "geometry": null}'::jsonb
+    options = '{"dial": 0.5, "weight_code": null, "weight_votes": null, "geometry": null, "recall": null}'::jsonb
               || (options - 'blend')
               || CASE WHEN options -> 'probes' = '3' THEN '{"probes": null}'::jsonb ELSE '{}' END
               || CASE WHEN options -> 'shortlist' = '50' THEN '{"shortlist": null}'::jsonb ELSE '{}' END;
@@ -30,12 +30,20 @@ ALTER TABLE foh.model
     ADD COLUMN first_center int NOT NULL DEFAULT 1,
     -- At most exact_rows rows: searches may read the table itself.
     ADD COLUMN small boolean NOT NULL DEFAULT true,
-    -- How a search ranks: the learned code and the votes of the nearest rows.
-    ADD COLUMN weight_code float8 NOT NULL DEFAULT 1.6,
-    ADD COLUMN weight_votes float8 NOT NULL DEFAULT 0.4,
-    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
+    -- How a search ranks: how much the learned code counts in telling the kind of the query, and by how many times its distance a
+    -- row of another kind is put back.
+    ADD COLUMN weight_code float8 NOT NULL DEFAULT 0.2,
+    ADD COLUMN weight_votes float8 NOT NULL DEFAULT 1.0,
+    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows. The same where
+    -- labels do not count.
     ADD COLUMN probes int,
-    ADD COLUMN shortlist int;
+    ADD COLUMN shortlist int,
+    ADD COLUMN nearest_probes int,
+    ADD COLUMN nearest_shortlist int,
+    -- The recall of the ten nearest that held-out rows found with so many probes and rows read, the lowest first.
+    ADD COLUMN reach_recall float8[],
+    ADD COLUMN reach_probes int[],
+    ADD COLUMN reach_shortlist int[];
 -- There is no center until everything is placed again.
 UPDATE foh.model m SET placed = i.version, first_center = i.next_center, small = false FROM foh.index i WHERE i.id = m.index;
 

@@ -1,6 +1,6 @@
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
 CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                     labels float8 DEFAULT NULL)
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -9,14 +9,14 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     dial float8 := {dial_factor}(labels);
-    reach int;
-    ranked int;
+    -- The model, and what was chosen by it.
+    m record;
+    target float8 := coalesce(recall, {recall_option}::float8);
     centers int[];
-    m foh.model;
     s record;
 BEGIN
     PERFORM foh._guard({name});
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -24,24 +24,27 @@ BEGIN
         -- find all other locks taken.
         PERFORM 1 FROM {source} s WHERE false;
     END IF;
-    SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
-    reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
-    ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, reach) c);
+    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO m
+    FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, m.probed) c);
+    IF target IS NULL AND m.lean = 0 AND probes IS NULL AND shortlist IS NULL AND m.probed = m.nearest_probes THEN
+        target := {recall_default};
+    END IF;
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
+            ('fallback', coalesce(foh._fallback(coalesce(s.fallback, CASE WHEN recall >= 1 THEN 'asked' END)), 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
             ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
                                   AND (t.center = ANY (centers) OR t.center < m.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
-            ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
-                              ELSE format('code %s, votes %s', dial * coalesce({weight_code}, m.weight_code),
-                                          dial * coalesce({weight_votes}, m.weight_votes)) END),
-            ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
+            ('labels', CASE WHEN m.lean = 0 THEN 'not asked: nearest vectors only'
+                       ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
+                                   1 + m.lean, coalesce({weight_code}, m.weight_code)) END),
+            ('recall', foh._recall_text(target, m.reach_recall, m.reach_probes, m.reach_shortlist, m.probed, m.ranked)),
+            ('shortlist', CASE m.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, m.ranked)::text END)
         ) AS v (step, value);
 END
 $body$;

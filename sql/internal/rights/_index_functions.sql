@@ -10,6 +10,6 @@ AS $function$
               WHEN 'owner' THEN foh._suffixes()
               WHEN 'updater' THEN ARRAY['rows', 'unchanged', 'answer', 'label_counts', 'check', 'repair', 'follow', 'describe', 'pull', 'pulled', 'inbox_stat']
               WHEN 'ours' THEN ARRAY['unchanged', 'inbox_stat']
-              ELSE ARRAY['search', 'candidates', 'explain', 'describe', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor', 'moment', 'inbox_keys']
+              ELSE ARRAY['search', 'candidates', 'explain', 'describe', 'near', 'exact', 'exact_distance', 'score', 'bit_score', 'dial_factor', 'moment', 'inbox_keys']
           END) s)
 $function$;
