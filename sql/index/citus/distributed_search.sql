@@ -36,8 +36,9 @@ DECLARE
     keys {key_type}[];
     distances pg_catalog.float8[];
     scores pg_catalog.float8[];
-    found int;
-    -- How many rows within max_distance the look before found.
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
     settled int;
     -- Whether rows are ranked by their bits alone.
     by_bits boolean;
@@ -99,18 +100,18 @@ BEGIN
               FROM (SELECT f.key, f.distance, f.place, near.bits[f.place] AS bits
                     FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_distances) AS distance, pg_catalog.unnest(rows_places) AS place) f) e
               ORDER BY 3 LIMIT k) t;
-        found := coalesce(pg_catalog.cardinality(keys), 0);
-        IF found OPERATOR(pg_catalog.=) k OR found OPERATOR(pg_catalog.=) settled THEN
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
         IF max_distance IS NULL THEN
-            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) found, 1));
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
         ELSE
             -- A look at four times as much that finds no more ends the search, as it does for any other table.
             more := 4;
-            settled := CASE WHEN filter IS NULL OR found OPERATOR(pg_catalog.>) 0 THEN found END;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
         END IF;
         reach := least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);

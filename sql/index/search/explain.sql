@@ -10,7 +10,7 @@ AS $body$
 DECLARE
     dial float8 := {dial_factor}(labels);
     -- The model, and what was chosen by it.
-    m record;
+    chosen record;
     target float8 := coalesce(recall, {recall_option}::float8);
     centers int[];
     s record;
@@ -24,10 +24,10 @@ BEGIN
         -- find all other locks taken.
         PERFORM 1 FROM {source} s WHERE false;
     END IF;
-    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO m
+    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, m.probed) c);
-    IF target IS NULL AND m.lean = 0 AND probes IS NULL AND shortlist IS NULL AND m.probed = m.nearest_probes THEN
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, chosen.probed) c);
+    IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
     END IF;
     RETURN QUERY
@@ -38,13 +38,13 @@ BEGIN
             ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.center = ANY (centers) OR t.center < m.first_center))),
+                                  AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
-            ('labels', CASE WHEN m.lean = 0 THEN 'not asked: nearest vectors only'
+            ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
-                                   1 + m.lean, coalesce({weight_code}, m.weight_code)) END),
-            ('recall', foh._recall_text(target, m.reach_recall, m.reach_probes, m.reach_shortlist, m.probed, m.ranked)),
-            ('shortlist', CASE m.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, m.ranked)::text END)
+                                   1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
+            ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
+            ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value);
 END
 $body$;

@@ -31,8 +31,9 @@ DECLARE
     keys {key_type}[];
     distances pg_catalog.float8[];
     scores pg_catalog.float8[];
-    found int;
-    -- How many rows within max_distance the look before found.
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
     settled int;
 BEGIN
     {refuse_arguments}
@@ -91,8 +92,8 @@ BEGIN
                   WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
                   ORDER BY 3 LIMIT k) t;
         END IF;
-        found := coalesce(pg_catalog.cardinality(keys), 0);
-        IF found OPERATOR(pg_catalog.=) k OR found OPERATOR(pg_catalog.=) settled THEN
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
@@ -100,12 +101,12 @@ BEGIN
         IF max_distance IS NULL THEN
             -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
             -- says how many more to read.
-            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) found, 1));
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
         ELSE
             -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
             -- nothing pass says nothing about the distance.
             more := 4;
-            settled := CASE WHEN filter IS NULL OR found OPERATOR(pg_catalog.>) 0 THEN found END;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
         END IF;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
         near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
