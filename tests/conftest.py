@@ -33,7 +33,6 @@ TESTS = Path(__file__).parent
 CLIENTS = (
     "acceptance/",
     "integration/alembic/",
-    "integration/bench/",
     "integration/django",
     "integration/test_copy.py",
     "integration/test_haystack",
@@ -41,7 +40,7 @@ CLIENTS = (
     "integration/test_sqlalchemy.py",
     "integration/updater/test_decisions.py",
     "integration/updater/test_evaluate.py",
-    "integration/updater/test_learners.py",
+    "lab/",
 )
 
 

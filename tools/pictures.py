@@ -1,8 +1,8 @@
 """Make the pictures of the documentation's first page.
 
 ``python tools/pictures.py demo`` runs the demo on an embedded server, about a minute, and writes what it
-prints to docs/pictures/demo.svg. The frontier is made by a benchmark: ``foh-pg bench search --data FILE --png
-docs/pictures/frontier.png``.
+prints to docs/pictures/demo.svg. The frontier is made by a benchmark:
+``python -m lab search --data FILE --png docs/pictures/frontier.png``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from foh_pg.bench import environment
+from foh_pg.arrays.threads import one_thread
 from foh_pg.cli import options
 from foh_pg.cli.database import session
 from foh_pg.cli.output import print_json, print_table
@@ -51,7 +51,7 @@ def advise(
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:
-            with environment.one_thread():
+            with one_thread():
                 figures = list(measured.measure(found, lengths, queries, progress))
             advice = measured.decide(found, figures)
     result: dict[str, Any] = {

@@ -44,7 +44,6 @@ SUMMARIES = {
     ),
     "grant": "Let roles search, update or create indexes, and say what each right exposes.",
     "sql": "Print SQL instead of running it.",
-    "bench": "Measure what the index brings on your data, against its rivals.",
     "version": "Print the version of the package and the revision of schema foh it was written for.",
 }
 # Commands that are in the module of another one; each of the others has a module of its own name.

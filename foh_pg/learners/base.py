@@ -64,8 +64,6 @@ class Learner(Saved):
     """
 
     supervised: ClassVar[bool] = True
-    # Whether codes are signs of a linear function of the row, as an index stores it.
-    linear: ClassVar[bool] = True
     _parts: ClassVar[Mapping[str, type[Part]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
     # Attributes that hold past rows by their keys, beside those of the warm-up.
     _kept: ClassVar[tuple[str, ...]] = ()

@@ -18,7 +18,6 @@ from foh_pg.learners.foh_parameters import FOHParameters
 from foh_pg.learners.folding import FOLDED, Folding
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.initial import initial_projection
-from foh_pg.learners.registry import register
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
 from foh_pg.learners.similarity import balance, label_matrix
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@register
 class FOH(FOHParameters):
     """Fast Online Hashing, in the authors' form or accumulating over the whole stream.
 

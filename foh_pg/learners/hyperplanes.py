@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.base import Learner
-from foh_pg.learners.registry import register
 from foh_pg.learners.rows import FloatArray, KeyArray
 
 
@@ -20,7 +19,6 @@ def random_projection(rng: np.random.Generator, rows: int, columns: int) -> npt.
     return drawn
 
 
-@register
 @dataclass(eq=False, repr=False)
 class RandomHyperplanes(Learner):
     """Hyperplanes through the mean of the data, drawn once and never moved.

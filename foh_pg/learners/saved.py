@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from foh_pg.errors import InputError, StateError
-from foh_pg.learners import registry
 from foh_pg.learners.state import (
     Part,
     State,
@@ -31,8 +30,18 @@ if TYPE_CHECKING:
 class Saved(ABC):
     """Base of what has hyper-parameters and learned attributes, whose names end with an underscore."""
 
+    # What a saved state says that it is the state of.
     name: ClassVar[str] = ""
+    _named: ClassVar[dict[str, type[Saved]]] = {}
     _parts: ClassVar[Mapping[str, type[Part]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Remember the class by its name, so that `from_state` finds it."""
+        super().__init_subclass__()
+        if not cls.name:
+            return
+        if Saved._named.setdefault(cls.name, cls).__qualname__ != cls.__qualname__:
+            raise ValueError(f"{cls.__name__} needs a name of its own, {cls.name!r} is taken")
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -109,7 +118,7 @@ class Saved(ABC):
         """
         arrays = unseal(saved)
         try:
-            found = registry.get(str(arrays.pop("learner")))
+            found = Saved._named[str(arrays.pop("learner"))]
             if not issubclass(found, cls):
                 raise StateError(f"this is the state of a {found.__name__}, not of a {cls.__name__}")
             parameters = json.loads(str(arrays.pop("parameters")))

@@ -71,7 +71,6 @@ def foh_search(
         _number(shortlist),
         condition,
         params,
-        sa.null(),
         sa.bindparam(None, labels, DOUBLE, unique=True),
         packagenames=("foh",),
     )

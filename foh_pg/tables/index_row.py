@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
@@ -22,6 +23,22 @@ SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimension
        {unchanged}() IS NOT NULL, pg_catalog.pg_get_userbyid(c.relowner), foh._acting_role(i.name)
 FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id = {id}
 """
+
+
+class IndexForm(Protocol):
+    """What decides how an index ranks: enough to try one out on rows in memory."""
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def geometry(self) -> int: ...
+
+    @property
+    def distance(self) -> Metric: ...
+
+    @property
+    def options(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Lists are stored in parts. Here, in memory: which parts change, and what is then in them."""
+"""Lists are stored in parts that fit a page. Here, in memory: which parts change, and what is then in them.
+
+Rows that are all alike cannot be split into lists, so a list may have any number of parts.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,7 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-
-# Entries in one part. Rows that are all alike cannot be split into lists, so a list may have any number of
-# parts.
-PART = 512
+from foh_pg.tables.pages import PAGE_BYTES, bit_bytes, key_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 
@@ -103,7 +103,7 @@ def change_lists(
     """
     changed = _pairs(loaded.centers[leaving], loaded.parts[leaving])
     kept = loaded.take(~leaving)
-    tail = _tails(loaded, kept, joining.centers)
+    tail = _tails(index, loaded, kept, joining.centers)
     opened = joining.moved(joining.centers, tail)
     again = np.isin(loaded.centers, rewritten)
     touched = np.unique(
@@ -119,7 +119,7 @@ def change_lists(
     written = join_entries(index, [rest, opened])
     pairs = np.unique(pairs_of(loaded.centers, loaded.parts))
     deleted = pairs[np.isin(pairs, touched)]
-    return ListChange(deleted >> 32, deleted & 0xFFFFFFFF, _in_parts(written), remarked)
+    return ListChange(deleted >> 32, deleted & 0xFFFFFFFF, _in_parts(index, written), remarked)
 
 
 def pairs_of(centers: IntArray, parts: IntArray) -> IntArray:
@@ -130,33 +130,37 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
     return np.unique(pairs_of(centers, parts))
 
 
-def _tails(loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:
+def _entry_bytes(index: IndexRow, keys: KeyArray) -> IntArray:
+    bits = bit_bytes(index.geometry_column.bits) + bit_bytes(index.marks_column.bits)
+    return key_bytes(keys, index.key_type) + bits
+
+
+def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:
     """The part where entries that join each of `centers` go: its last one, or the next where that is full."""
     pairs = _pairs(loaded.centers, loaded.parts)
-    remaining = np.zeros(len(pairs), dtype=np.int64)
-    at, counts = np.unique(pairs_of(kept.centers, kept.parts), return_counts=True)
-    remaining[np.searchsorted(pairs, at)] = counts
     if len(pairs) == 0:
         return np.zeros(len(centers), dtype=np.int64)
+    sizes = _entry_bytes(index, kept.keys)
+    at = np.searchsorted(pairs, pairs_of(kept.centers, kept.parts))
+    used = np.bincount(at, weights=sizes, minlength=len(pairs))
+    most = int(sizes.max(initial=0))
     # Pairs are ordered by center, then part: the last of a center stands before the first of the next.
     last = np.searchsorted(pairs, (centers + 1) << 32) - 1
     known = (last >= 0) & (pairs[np.maximum(last, 0)] >> 32 == centers)
     part = pairs[np.maximum(last, 0)] & 0xFFFFFFFF
-    full = remaining[np.maximum(last, 0)] >= PART
+    full = used[np.maximum(last, 0)] + most > PAGE_BYTES
     tails: IntArray = np.where(known, part + full, 0).astype(np.int64)
     return tails
 
 
-def _in_parts(entries: Entries) -> Entries:
+def _in_parts(index: IndexRow, entries: Entries) -> Entries:
     """Order entries by center and part; what is too much for a part goes on in the next."""
     order = np.argsort(pairs_of(entries.centers, entries.parts), kind="stable")
     ordered = entries.take(order)
-    pairs = pairs_of(ordered.centers, ordered.parts)
-    begins = np.flatnonzero(np.diff(pairs, prepend=-1))
-    rank = np.arange(len(pairs)) - np.repeat(begins, np.diff(np.append(begins, len(pairs))))
-    return ordered.moved(ordered.centers, ordered.parts + rank // PART)
+    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered.keys))
+    return ordered.moved(ordered.centers, ordered.parts + pages)
 
 
-def new_parts(entries: Entries, next_part: IntArray) -> Entries:
+def new_parts(index: IndexRow, entries: Entries, next_part: IntArray) -> Entries:
     """Entries of lists in parts that begin where `next_part`, by position of the center, says."""
-    return _in_parts(entries.moved(entries.centers, next_part[entries.centers]))
+    return _in_parts(index, entries.moved(entries.centers, next_part[entries.centers]))

@@ -103,7 +103,7 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
 
 
 def _write_piece(session: Session, index: IndexRow, plan: Plan, position: Position, entries: Entries) -> None:
-    ordered = new_parts(entries, position.parts)
+    ordered = new_parts(index, entries, position.parts)
     counts = np.bincount(entries.centers, minlength=len(plan.centers))
     position.lengths = position.lengths + counts
     np.maximum.at(position.parts, ordered.centers, ordered.parts + 1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import hamming
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model, Vectors
 from foh_pg.tables.run import Run
@@ -82,7 +82,7 @@ def scan(
     return exact, coded, seen
 
 
-def exact_distances(index: IndexRow, queries: Vectors, rows: Vectors) -> Values:
+def exact_distances(index: IndexForm, queries: Vectors, rows: Vectors) -> Values:
     """What pgvector's operator gives for the distance of the index."""
     left, right = queries.astype(np.float64), rows.astype(np.float64)
     squares = np.einsum("nd,nd->n", left, left)[:, None], np.einsum("nd,nd->n", right, right)[None]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg import learners
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
-from foh_pg.learners import Learner, RandomHyperplanes
+from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model, label_lists, typical_distance
@@ -33,8 +32,7 @@ def new_learner(index: IndexRow) -> Learner:
     """The learner that the index asks for, with its options, before any row."""
     if index.labels is None:
         return RandomHyperplanes(index.bits, seed=int(index.options["seed"]))
-    kind: Any = learners.get(index.learner)
-    made: Learner = kind(bits=index.bits)
+    made = FOH(bits=index.bits)
     return made.set_parameters(**_parameters(index, made, ("seed", *ALTERABLE)))
 
 

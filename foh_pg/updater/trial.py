@@ -11,7 +11,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.index_row import IndexForm
 from foh_pg.tables.model import Model, label_lists
 from foh_pg.tables.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.source import Rows
@@ -58,7 +58,7 @@ class Answers:
 class Trial:
     """A small index in memory, and the queries put to it."""
 
-    def __init__(self, index: IndexRow, model: Model, base: Rows, queries: Rows) -> None:
+    def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
         self.relevant = _sharing(queries, base)
@@ -88,7 +88,7 @@ class Trial:
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
-    def of(cls, index: IndexRow, model: Model, rows: Rows, asking: Ints, base: int) -> Trial:
+    def of(cls, index: IndexForm, model: Model, rows: Rows, asking: Ints, base: int) -> Trial:
         """Rows `asking` of a sample put to at most `base` of the others."""
         others = np.setdiff1d(np.arange(len(rows)), asking)
         if len(others) > base:

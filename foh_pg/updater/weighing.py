@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Reached
 from foh_pg.tables.run import Run
@@ -54,7 +54,7 @@ class Weighed:
 
 
 def weigh(
-    index: IndexRow, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
+    index: IndexForm, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
 ) -> Weighed:
     """Choose how to rank and how much to read.
 

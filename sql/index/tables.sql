@@ -33,7 +33,8 @@ CREATE TABLE {center} (
 CREATE INDEX {center_area_idx} ON {center} (area);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL.
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (
     center   int NOT NULL,
     part     int NOT NULL,
@@ -44,7 +45,6 @@ CREATE TABLE {list} (
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
-        -- A list that fits a page stays in it: nothing has to be looked up in another table.
         toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,

@@ -116,8 +116,10 @@ def test_the_index_links_every_page() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_are_named_exist(page: Path) -> None:
     """Paths in backquotes: a page that cites what is not in the repository helps nobody."""
-    folders = "foh_pg|sql|tests|docs|migrations|benchmarks|tools"
+    folders = "foh_pg|sql|tests|docs|migrations|lab|tools"
     for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
         assert (ROOT / name).exists(), name
-    for module in re.findall(r"python -m ((?:foh_pg|benchmarks)[\w.]+)", page.read_text()):
+    for module in re.findall(r"python -m (foh_pg[\w.]+)", page.read_text()):
         assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists(), module
+    for folder, name in re.findall(r"python -m lab (study )?(\w+)", page.read_text()):
+        assert (ROOT / "lab" / ("studies" if folder else "commands") / f"{name}.py").exists(), name

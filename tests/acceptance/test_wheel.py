@@ -62,7 +62,9 @@ def test_the_wheel_carries_sql_and_migrations(wheel: Path) -> None:
     }
     assert shipped <= names
     assert "foh_pg/py.typed" in names
-    assert not [name for name in names if name.startswith(("tests/", "docs/")) or name.endswith(".pyc")]
+    assert not [
+        name for name in names if name.startswith(("tests/", "docs/", "lab/")) or name.endswith(".pyc")
+    ]
 
 
 def test_nothing_comes_from_the_checkout(installed: Path, tmp_path: Path) -> None:

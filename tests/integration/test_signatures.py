@@ -32,6 +32,7 @@ def migrator(database: Database) -> Connection:
 def changed(connection: Connection, migrator: Connection) -> Connection:
     create_table(connection)
     create_index(connection)
+    connection.execute("GRANT SELECT ON items TO app_reader, app_writer")
     connection.execute("SELECT foh.grant('idx', reader => 'app_reader')")
     migrator.execute(CHANGE)
     return connection

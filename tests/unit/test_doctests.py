@@ -11,12 +11,15 @@ import pytest
 import foh_pg.arrays
 import foh_pg.clustering
 import foh_pg.learners
+import lab.rivals
 
 MODULES = [
     "foh_pg.django.statements",
     "foh_pg.hashing",
     *(f"foh_pg.arrays.{module.name}" for module in pkgutil.iter_modules(foh_pg.arrays.__path__)),
     *(f"foh_pg.learners.{module.name}" for module in pkgutil.iter_modules(foh_pg.learners.__path__)),
+    "lab.rivals",
+    *(f"lab.rivals.{module.name}" for module in pkgutil.iter_modules(lab.rivals.__path__)),
     *(f"foh_pg.clustering.{module.name}" for module in pkgutil.iter_modules(foh_pg.clustering.__path__)),
 ]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.bench.data import Dataset
-from foh_pg.bench.protocol import Protocol, Split
 from foh_pg.hashing import Geometry
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.quality.advise.indexing import describe, rows_of
+from foh_pg.quality.advise.indexing import Form, geometry_bits, rows_of
+from foh_pg.quality.dataset import Dataset
+from foh_pg.quality.protocol import Protocol, Split
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.run import Run
@@ -45,7 +45,7 @@ class Made:
         split = Split.draw(Dataset("made", X, LabelSets.single(labels), names), Protocol(queries=1), 0)
         self.rows = rows_of(split, np.arange(ROWS))
         self.held = np.arange(ROWS) >= ROWS - HELD
-        self.index = describe(split, BITS)
+        self.index = Form(BITS, geometry_bits(split.data.X.shape[1]))
         studied = self.rows.take(~self.held)
         learner = FOH(bits=BITS, seed=0)
         learner.partial_fit(studied.vectors, [[names[n]] for n in labels[: ROWS - HELD]])
@@ -127,7 +127,7 @@ def test_more_is_read_where_the_exact_distance_is_better(
     helpful: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search that reads a single short list is far below the exact distance: it is told to read more."""
-    monkeypatch.setattr(weighing.pool, "default_probes", lambda centers: 1)
+    monkeypatch.setattr(weighing.clustering, "default_probes", lambda centers: 1)
     monkeypatch.setattr(weighing, "BUDGETS", ((1, 16), (16, 50), (32, 100)))
     rng = np.random.default_rng(0)
     groups = np.arange(ROWS) % 60

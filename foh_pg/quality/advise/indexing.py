@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.bench import methods
-from foh_pg.bench.accuracy import train
-from foh_pg.bench.protocol import Split
+from foh_pg.clustering import Metric
 from foh_pg.hashing import Geometry
+from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.quality.protocol import Split
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
@@ -25,10 +26,20 @@ HELD_OUT = 0.1
 
 
 @dataclass(frozen=True)
+class Form:
+    """An index with default options."""
+
+    bits: int
+    geometry: int
+    distance: Metric = "cosine"
+    options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0})
+
+
+@dataclass(frozen=True)
 class Indexed:
     """What an index on the base of a split would have learned."""
 
-    index: IndexRow
+    index: Form
     model: Model
     ranking: Ranking
     note: str
@@ -38,8 +49,9 @@ class Indexed:
         """Train on most of the base, and choose the ranking on the rest of it."""
         held = min(QUERIES, int(HELD_OUT * len(split.base)))
         taught = replace(split, stream=split.base[: len(split.base) - held])
-        learner, _ = train(methods.choose(["foh"])[0], taught, bits)
-        X, index = split.data.X, describe(split, bits)
+        learner = taught.teach(FOH(bits))
+        X = split.data.X
+        index = Form(bits, geometry_bits(X.shape[1]))
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
         geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
         model = replace(model, geometry=geometry)
@@ -57,31 +69,6 @@ class Indexed:
         without = Trial(self.index, self.model, rows_of(known, known.base), queries)
         without.relevant, without.kind, without.kind_there = made.relevant, made.kind, made.kind_there
         return without
-
-
-def describe(split: Split, bits: int) -> IndexRow:
-    """An index on these rows with default options, as foh.index would have it."""
-    dimensions = int(split.data.X.shape[1])
-    return IndexRow(
-        id=0,
-        name="advised",
-        key_type="bigint",
-        labels="labels",
-        labels_from=None,
-        dimensions=dimensions,
-        bits=bits,
-        geometry=geometry_bits(dimensions),
-        distance="cosine",
-        learner="foh",
-        options={"seed": 0},
-        version=1,
-        status="ready",
-        next_center=1,
-        source=split.data.name,
-        intact=True,
-        owner=None,
-        acting=None,
-    )
 
 
 def geometry_bits(dimensions: int) -> int:

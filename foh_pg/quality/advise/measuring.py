@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.bench import methods, relevance
-from foh_pg.bench.accuracy import train
-from foh_pg.bench.data import Dataset
-from foh_pg.bench.protocol import Protocol, Split
-from foh_pg.bench.references import Classifier, filter_by_label, nearest_of_label
-from foh_pg.bench.relevance import Relevance
+from foh_pg.learners import RandomHyperplanes
+from foh_pg.quality import relevance
 from foh_pg.quality.advise.indexing import Indexed
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.quality.advise.sizes import foh_megabytes, hnsw_megabytes
+from foh_pg.quality.classifier import Classifier, filter_by_label, nearest_of_label
+from foh_pg.quality.dataset import Dataset
+from foh_pg.quality.protocol import Protocol, Split
+from foh_pg.quality.relevance import Relevance
 
 # How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
@@ -108,7 +108,7 @@ def _references(split: Split, sample: Sample) -> Iterator[Figure]:
 
 def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     X, base, size = split.data.X, split.base, foh_megabytes(sample, bits)
-    random, _ = train(methods.choose(["random"])[0], split, bits)
+    random = split.teach(RandomHyperplanes(bits))
     coded = relevance.measure(
         relevance.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from foh_pg import learners
-from foh_pg.learners import checks
+from lab.rivals import LEARNERS
+from tests.support import learner_checks as checks
 
 
-@pytest.mark.parametrize("name", learners.names())
+@pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("check", checks.ALL, ids=lambda check: check.__name__)
 def test_conformance(name, check):
-    check(lambda **options: learners.get(name)(**{"warmup": 20, **options}))
+    check(lambda **options: LEARNERS[name](**{"warmup": 20, **options}))

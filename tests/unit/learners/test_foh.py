@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from foh_pg.arrays.codes import hamming_rows, unpack
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
-from foh_pg.learners import FOH, Learner, RandomHyperplanes, checks, get
+from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from foh_pg.learners.reservoir import Reservoir
+from tests.support import learner_checks as checks
 
 
 def clusters(labels, rows, dimensions=24, noise=1.0, seed=0):
@@ -44,12 +45,6 @@ PAPER = {"preset": "paper"}
 @pytest.mark.parametrize("options", [PAPER, {"forget": 0.9, "memory": 30}, {"max_labels": 2}], ids=str)
 def test_conformance_of_other_settings(check, options):
     check(lambda **given_options: FOH(**{"warmup": 20, **options, **given_options}))
-
-
-def test_by_name():
-    assert get("foh") is FOH
-    with pytest.raises(InputError, match=r"only adapthash, .*foh, .*random"):
-        get("nobody")
 
 
 # -- codes -------------------------------------------------------------------------------------------------

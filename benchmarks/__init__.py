@@ -1,1 +1,0 @@
-"""Programs whose figures stand in the documentation; they need a checkout and are not in the wheel."""

@@ -1,1 +1,0 @@
-"""Benchmarks: the figures of the documentation, on any data set, against rivals and what people use today."""

@@ -1,0 +1,65 @@
+"""How many entries of some arrays, side by side in one row, fit a page.
+
+PostgreSQL moves what does not fit a page to another table (TOAST), and every search would have to fetch it
+from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# The longest row that a page of 8 kB holds, less its header, two ints, and for each of three arrays its
+# header and what aligns it.
+PAGE_BYTES = 8160 - 24 - 8 - 3 * (24 + 8)
+
+IntArray = npt.NDArray[np.int64]
+
+
+def bit_bytes(bits: int) -> int:
+    """Bytes of one bit string in an array: two ints before it, and its end aligned.
+
+    Examples
+    --------
+    >>> bit_bytes(33)
+    16
+    """
+    return 8 + 4 * -(-bits // 32)
+
+
+def key_bytes(keys: npt.NDArray[Any], key_type: str) -> IntArray:
+    """Bytes of every key in an array; no encoding of a database needs more for a text than UTF-8."""
+    fixed = {"integer": 4, "bigint": 8, "uuid": 16}.get(key_type)
+    if fixed is not None:
+        return np.full(len(keys), fixed, dtype=np.int64)
+    lengths = np.fromiter((len(key.encode()) for key in keys.tolist()), dtype=np.int64, count=len(keys))
+    return 4 + 4 * -(-lengths // 4)
+
+
+def page_of(groups: npt.NDArray[Any], sizes: IntArray) -> IntArray:
+    """The number of the page, from 0 on, that each entry goes to within its group.
+
+    Entries of a group stand together. As many go to a page as fit it, whatever the length of the last one; an
+    entry that is longer than a page has one alone. Taking entries away from a page never makes it two.
+
+    Examples
+    --------
+    >>> page_of(np.array([7, 7, 7, 9]), np.array([4000, 4000, 4000, 4000]))
+    array([0, 0, 1, 0])
+    """
+    if len(groups) == 0:
+        return np.zeros(0, dtype=np.int64)
+    begins = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    counts = np.diff(np.append(begins, len(groups)))
+    starts = np.cumsum(sizes) - sizes
+    starts -= np.repeat(starts[begins], counts)
+    # Every entry begins so early that the longest one would still fit.
+    room = np.maximum(PAGE_BYTES - np.maximum.reduceat(sizes, begins) + 1, 1)
+    pages = starts // np.repeat(room, counts)
+    # Numbers without gaps: an entry may be longer than a page has room for.
+    new = np.append(False, pages[1:] != pages[:-1])
+    new[begins] = False
+    numbers = np.cumsum(new)
+    return np.asarray(numbers - np.repeat(numbers[begins], counts), dtype=np.int64)

@@ -1,0 +1,1 @@
+"""How well codes rank by label: the tables of the paper."""

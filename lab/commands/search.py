@@ -1,0 +1,145 @@
+"""python -m lab search: every way to search the same rows, in one PostgreSQL."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from foh_pg.errors import InputError
+from foh_pg.quality.dataset import Dataset
+from lab import data as datasets
+from lab import environment, plots
+from lab.commands.delivery import data_file, deliver, html_file, json_file
+from lab.search import curves as search_plots
+from lab.search.benchmark import Settings, run
+from lab.search.line_up import NAMES
+from lab.summary import Report
+
+# The server takes 100 connections.
+MOST_CLIENTS = 64
+
+
+@click.command(short_help="Search the same rows with all that pgvector offers.")
+@data_file
+@click.option(
+    "--queries",
+    type=click.IntRange(min=10),
+    default=500,
+    help="Rows drawn as queries; the others are the base.",
+)
+@click.option("--rows", type=click.IntRange(min=100), help="Use at most this many rows, drawn at random.")
+@click.option("--bits", type=click.IntRange(8, 1024), default=64, help="Of our codes.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draw of queries.")
+@click.option("--pg", "version", type=int, default=18, help="Version of the embedded PostgreSQL: 18 or 16.")
+@click.option(
+    "--shared-buffers", default="2GB", help="Of the server: a small value shows what a cold cache costs."
+)
+@click.option(
+    "--extras/--no-extras",
+    default=True,
+    help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
+    "and 4096 dimensions.",
+)
+@click.option("--contenders", default="all", help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
+@click.option("--clients", default="1,2,4,8", help="How many clients ask at once, one after the other.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 60),
+    default=3.0,
+    help="How long the clients ask, each number and form.",
+)
+@click.option("--quick", is_flag=True, help="Two minutes: fewer contenders and rows.")
+@json_file
+@html_file
+@click.option(
+    "--png",
+    type=click.Path(path_type=Path),
+    help="Write the frontier, P@10 over recall@10, as a picture to this file.",
+)
+def search(
+    data: str,
+    contenders: str,
+    clients: str,
+    json: Path | None,
+    html: Path | None,
+    png: Path | None,
+    **given: Any,
+) -> None:
+    """Search the same rows with our index and with all that pgvector offers.
+
+    Backend CPU and wall time per query, precision by label, mAP of what is returned, recall of the exact
+    nearest, mean distance, size, time to build, cost of an INSERT, queries a second with several clients,
+    and the paper's updating time and query time stage by stage, on a server of the benchmark's own. All
+    contenders take turns, so that they see the same machine.
+    """
+    if html is not None or png is not None:
+        plots.require()
+    settings = Settings(**given, clients=read_clients(clients), contenders=read_contenders(contenders))
+    loaded = datasets.load(data)
+    if settings.quick:
+        settings = replace(
+            settings,
+            queries=min(settings.queries, 100),
+            rows=min(settings.rows or 8000, 8000),
+            clients=settings.clients[:2],
+            seconds=1.0,
+        )
+    if settings.rows is not None and settings.rows + settings.queries >= len(loaded.X):
+        settings = replace(settings, rows=None)
+    result = _run(loaded, settings)
+    if png is not None:
+        search_plots.write_png(result, png)
+    deliver(result, json, html)
+
+
+def _run(data: Dataset, settings: Settings) -> Report:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    talk = Console(stderr=True)
+    with Progress(*columns, console=talk, disable=not sys.stderr.isatty(), transient=True) as progress:
+        task = progress.add_task(data.name, total=None)
+        records = list(run(data, settings, lambda step: progress.update(task, description=step)))
+    found = environment.describe()
+    for record in records:
+        if record["experiment"] == "server":
+            found["versions"].update(record["versions"])
+    return Report("search", data.describe(), settings.describe(), found, records)
+
+
+def read_clients(text: str) -> tuple[int, ...]:
+    """Read numbers of clients.
+
+    Examples
+    --------
+    >>> read_clients("4, 1,4")
+    (1, 4)
+    """
+    try:
+        counts = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise InputError(f"--clients takes numbers like 1,2,4, not {text!r}") from None
+    if counts[0] < 1 or counts[-1] > MOST_CLIENTS:
+        raise InputError(f"--clients takes numbers from 1 to {MOST_CLIENTS}, not {text!r}")
+    return tuple(counts)
+
+
+def read_contenders(text: str) -> tuple[str, ...]:
+    """Read names of contenders; none for all of them.
+
+    Examples
+    --------
+    >>> read_contenders("hnsw, exact")
+    ('hnsw', 'exact')
+    """
+    names = tuple(part.strip() for part in text.split(","))
+    if names == ("all",):
+        return ()
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise InputError(f"--contenders takes all, or some of {', '.join(NAMES)}, not {unknown[0]!r}")
+    return names

@@ -1,0 +1,128 @@
+"""The whole benchmark: load, build, ask, and give the records of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psycopg
+
+from foh_pg.arrays.threads import one_thread
+from foh_pg.postgres.embedded import installation
+from foh_pg.quality.dataset import Dataset
+from lab.search import arrivals, experiments, stages, table
+from lab.search.clients import throughput
+from lab.search.contenders import Contender
+from lab.search.inserts import cost_of_arrivals
+from lab.search.line_up import line_up
+from lab.search.measure import Backend, Record, built, interleave, judge_by
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure: the options of `python -m lab search`. Without names of contenders all take part."""
+
+    queries: int = 500
+    rows: int | None = None
+    bits: int = 64
+    seed: int = 0
+    version: int = 18
+    shared_buffers: str = "2GB"
+    extras: bool = True
+    quick: bool = False
+    clients: tuple[int, ...] = (1, 2, 4, 8)
+    seconds: float = 3.0
+    contenders: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        return {**asdict(self), "clients": list(self.clients), "contenders": list(self.contenders)}
+
+
+def run(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
+    """Measure everything on a server of its own."""
+    rows = table.draw(data, settings.queries, settings.rows, settings.seed)
+    server = table.database(settings.version, {"shared_buffers": settings.shared_buffers})
+    with server as dsn:
+        # Copied while it is empty and nobody is connected.
+        empty = arrivals.clone(dsn, "stages") if settings.extras else None
+        with table.open_connection(dsn) as connection:
+            yield _versions(connection)
+            say("loading")
+            table.load(connection, rows)
+            contenders = line_up(rows, settings.bits, settings.quick, settings.contenders)
+            yield from _search(dsn, connection, rows, contenders, say)
+            if settings.extras:
+                yield from _extras(dsn, connection, rows, contenders, settings, say)
+        if empty is not None:
+            yield from _stages(empty, rows, settings, say)
+
+
+def measure_stages(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
+    """Nothing but the paper's stages."""
+    rows = table.draw(data, settings.queries, settings.rows, settings.seed)
+    with table.database(settings.version, {"shared_buffers": settings.shared_buffers}) as dsn:
+        yield from _stages(dsn, rows, settings, say)
+
+
+def _versions(connection: psycopg.Connection[Any]) -> Record:
+    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    assert found is not None
+    return {
+        "experiment": "server",
+        "versions": {"postgresql": connection.info.parameter_status("server_version"), "pgvector": found[0]},
+    }
+
+
+def _search(
+    dsn: str,
+    connection: psycopg.Connection[Any],
+    rows: table.Rows,
+    contenders: Sequence[Contender],
+    say: Progress,
+) -> Iterator[Record]:
+    for contender in contenders:
+        say(f"building {contender.name}")
+        yield {"experiment": "build", **built(dsn, connection, contender, rows)}
+    say("asking")
+    forms = [(contender.name, form) for contender in contenders for form in contender.forms]
+    judge = judge_by(rows, rows.nearest(100))
+    for record in interleave(Backend(connection), forms, rows.data.X[rows.queries], judge):
+        yield {"experiment": "search", **record}
+
+
+def _extras(
+    dsn: str,
+    connection: psycopg.Connection[Any],
+    rows: table.Rows,
+    contenders: Sequence[Contender],
+    settings: Settings,
+    say: Progress,
+) -> Iterator[Record]:
+    say("several clients")
+    program = installation(settings.version) / "bin" / "pgbench"
+    counts, seconds = settings.clients, settings.seconds
+    yield from throughput(dsn, connection, program, rows, contenders, counts, seconds)
+    say("filters")
+    yield from experiments.filtered(connection, rows)
+    say("policies")
+    yield from experiments.by_tenant(connection, rows)
+    say("rows in the stream")
+    sizes = (0, 500, 2000) if settings.quick else (0, 2000, 20_000)
+    yield from experiments.with_stream(connection, rows, sizes)
+    say("rows arriving")
+    singles, bulks = (20, 1) if settings.quick else (100, 3)
+    yield from cost_of_arrivals(connection, rows, contenders, singles, bulks)
+    if not settings.quick:
+        say("4096 dimensions")
+        yield from experiments.wide(dsn, connection)
+
+
+def _stages(dsn: str, rows: table.Rows, settings: Settings, say: Progress) -> Iterator[Record]:
+    plan = stages.Plan.of(
+        len(rows.base), 2 if settings.quick else 10, 20 if settings.quick else 100, settings.bits
+    )
+    with one_thread():
+        yield from stages.measure(dsn, rows, plan, say)

@@ -1,0 +1,136 @@
+"""Indexes of ours: as they come, and with the pool of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from foh_pg.updater import build as build_index
+from lab.accuracy import pooling
+from lab.search.bare_codes import code_of
+from lab.search.contenders import Contender, Form, arriving_in
+from lab.search.table import Rows, create_index
+
+# The search of the paper: the lists of the nearest centers, their rows ranked by code alone, which stands at
+# the end of their marks.
+POOL = sql.SQL(
+    "SELECT m.id FROM (SELECT v.x, {code} AS code FROM (SELECT %b::vector AS x OFFSET 0) v OFFSET 0) q"
+    " CROSS JOIN LATERAL ("
+    "SELECT l.id, min(substring(l.marks FROM length(l.marks) - {short})::bit({bits}) <~> q.code) AS distance"
+    " FROM (SELECT unnest(ids) AS id, unnest(marks) AS marks FROM {list} WHERE center = ANY (ARRAY("
+    "SELECT c.center FROM {nearest}(l2_normalize(q.x)::halfvec, {probes}) c))) l GROUP BY l.id) m"
+    " ORDER BY m.distance LIMIT {k}"
+)
+
+
+def table_of(name: str) -> str:
+    """The table that an index is made on."""
+    return f"items_{name}"
+
+
+# Curves: what a search costs and gives over a range of budgets, as learned, with nothing read from the table,
+# and with labels left out; and what it gives over a range of the dial.
+LEARNED, BY_BITS, NEAREST, DIALS = "as learned", "nothing read", "labels 0", "over the dial"
+
+
+def ours(
+    name: str,
+    title: str,
+    bits: int,
+    label_weight: float,
+    budgets: Sequence[tuple[int, int]] = (),
+    dials: Sequence[float] = (),
+    votes: bool = True,
+) -> Contender:
+    """An index of ours: as it comes, and over a range of budgets (probes and shortlist) and of the dial."""
+    forms = [
+        _form(name, "default", 10, LEARNED),
+        _form(name, "no shortlist", 10, BY_BITS, shortlist=0),
+        _form(name, "default", 100, LEARNED),
+        _form(name, "no shortlist", 100, BY_BITS, shortlist=0),
+        _form(name, "labels 0", 10, NEAREST, labels=0),
+        _form(name, "labels 0", 100, NEAREST, labels=0),
+        _form(name, "labels 1", 10, DIALS, labels=1),
+    ]
+    forms += [_form(name, f"labels {dial:g}", 10, DIALS, labels=dial) for dial in dials]
+    for probes, shortlist in budgets:
+        about = f"probes {probes}, shortlist {shortlist}"
+        budget = {"probes": probes, "shortlist": shortlist}
+        forms.append(_form(name, about, 10, LEARNED, **budget))
+        forms.append(_form(name, f"labels 0, {about}", 10, NEAREST, **budget, labels=0))
+        forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
+    options = {"label_weight": label_weight, **({} if votes else {"weight_votes": 0})}
+    return _contender(name, title, bits, options, forms)
+
+
+def paper_pool(name: str, bits: int, rows: int) -> Contender:
+    """The pool of the paper: the rows nearest to each center by Hamming distance alone, and no others.
+
+    u, v and beta are those of its table for CIFAR-10; u and v are smaller where there are few rows. The codes
+    are the symmetric ones, as in the paper, and nothing else ranks: no geometry bits, no labels.
+    Its centers are means of rows and are found by embedding, where the paper draws rows at random and
+    compares codes.
+    """
+    options = pool_options(rows)
+    title = f"the paper's pool, u {options['centers']}, v {options['neighbors']}"
+    probes = int(options["probes"])
+    forms = [Form(f"β {probes}", k, pool_statement(name, bits, probes, k)) for k in (10, 100)]
+    return _contender(name, title, bits, options, forms)
+
+
+def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
+    """Read the lists of an index as the paper does.
+
+    Our search does more: it looks for newer entries in the stream, and leaves out rows that are gone.
+    """
+    return POOL.format(
+        code=code_of(name, bits, "x"),
+        short=sql.Literal(bits - 1),
+        bits=sql.Literal(bits),
+        list=sql.Identifier("foh", f"{name}_list"),
+        nearest=sql.Identifier("foh", f"{name}_nearest_centers"),
+        probes=sql.Literal(probes),
+        k=sql.Literal(k),
+    )
+
+
+def pool_options(rows: int) -> dict[str, Any]:
+    """Options that turn an index into the pool of the paper."""
+    centers, neighbors = pooling.sizes(rows)
+    return {
+        "centers": centers,
+        "homes": 0,
+        "neighbors": neighbors,
+        "probes": min(pooling.PROBES, centers),
+        "label_weight": 0,
+    }
+
+
+def _contender(
+    name: str, title: str, bits: int, options: Mapping[str, Any], forms: Sequence[Form]
+) -> Contender:
+    table = table_of(name)
+
+    def build(dsn: str, connection: psycopg.Connection[Any], _rows: Rows) -> None:
+        create_index(connection, name, bits, options, table)
+        build_index(dsn, name)
+
+    size = sql.SQL("SELECT sum(bytes)::bigint FROM foh.index_size({})").format(sql.Literal(name))
+    reached = sql.SQL("SELECT count(DISTINCT l.id) FROM (SELECT unnest(ids) AS id FROM {}) l").format(
+        sql.Identifier("foh", f"{name}_list")
+    )
+    return Contender(title, table, build, size, forms, arriving_in(table), reached)
+
+
+def _form(index: str, label: str, k: int, curve: str = "", **arguments: float) -> Form:
+    rest = [
+        sql.SQL(", {} => {}").format(sql.Identifier(key), sql.Literal(value))
+        for key, value in arguments.items()
+    ]
+    statement = sql.SQL("SELECT r.id FROM {}(%b, {}{}) r").format(
+        sql.Identifier("foh", f"{index}_search"), sql.Literal(k), sql.Composed(rest)
+    )
+    return Form(label, k, statement, curve=curve)

@@ -1,0 +1,113 @@
+"""`python -m lab search` from the command line, on little data: that it measures what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from lab.commands.app import app
+
+pytestmark = pytest.mark.first
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str, bytes]:
+    """What one run wrote and printed."""
+    directory: Path = tmp_path_factory.mktemp("bench")
+    files = [f"--{kind}={directory / f'out.{kind}'}" for kind in ("json", "html", "png")]
+    arguments = ["--data=digits", "--quick", "--rows=600", "--queries=20", "--bits=32", "--clients=1"]
+    result = CliRunner().invoke(app, ["search", *arguments, *files])
+    assert result.exit_code == 0, result.output
+    content = json.loads((directory / "out.json").read_text())
+    return content, result.stdout, (directory / "out.html").read_text(), (directory / "out.png").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def found(written: tuple[dict[str, Any], str, str, bytes]) -> tuple[dict[str, Any], str, str]:
+    return written[:3]
+
+
+@pytest.fixture(scope="module")
+def picture(written: tuple[dict[str, Any], str, str, bytes]) -> bytes:
+    return written[3]
+
+
+def select(content: dict[str, Any], experiment: str) -> list[dict[str, Any]]:
+    return [record for record in content["records"] if record["experiment"] == experiment]
+
+
+def test_every_part_is_measured(found) -> None:
+    content, printed, _ = found
+    for experiment in ("build", "search", "clients", "insert", "stage", "filter", "policy", "stream"):
+        assert select(content, experiment), experiment
+    for title in ("The first 10", "Several clients", "What an INSERT costs", "Updating time and query time"):
+        assert title in printed
+
+
+def test_answers(found) -> None:
+    searches = {(r["contender"], r["form"], r["k"]): r for r in select(found[0], "search")}
+    exact = searches["exact cosine", "all rows", 10]
+    assert exact["recall"] == 1
+    assert exact["asked"] == 20
+    assert searches["all encoded again for a query", "all rows", 10]["asked"] == 5
+    # The paper's pool gives no more than a few short lists have, a filter no more than have the label.
+    short = {(name.split(",")[0], k) for (name, _, k), r in searches.items() if r["returned"] < 1}
+    assert short <= {("the paper's pool", 100), ("classify and filter", 100)}
+    for r in select(found[0], "search"):
+        assert 0 <= r["recall"] <= 1
+        # Nothing is nearer than the exact nearest.
+        assert (
+            r["distance"] >= searches["exact cosine", "all rows", r["k"]]["distance"] - 1e-4
+            or r["returned"] < 1
+        )
+    assert searches["foh", "labels 0, probes 64, shortlist 200", 10]["recall"] > 0.95
+    assert searches["foh", "default", 10]["precision"] > 0.7
+    pool = next(r for (name, form, k), r in searches.items() if name.startswith("the paper") and k == 10)
+    assert pool["precision"] > 0.5
+
+
+def test_figures_carry_where_they_come_from(found) -> None:
+    content, printed, page = found
+    assert {"postgresql", "pgvector", "foh_pg"} <= set(content["environment"]["versions"])
+    assert content["settings"]["rows"] == 600
+    origin = " ".join(printed.split())
+    for part in ("digits (1797 rows", "rows 600", "seed 0", "postgresql 18", "cores"):
+        assert part in origin
+        assert part in page
+
+
+def test_the_page_has_the_curves(found) -> None:
+    _, _, page = found
+    assert page.count("<svg") == 4
+    for name in (
+        *("foh, as learned", "foh, nothing read", "foh, labels 0", "foh, over the dial", "pgvector HNSW"),
+        *("supervised projection", "classify and filter, nearest", "pgvector HNSW on signs"),
+        *("P@10 by label", "recall@10 of the exact nearest"),
+    ):
+        assert name in page
+
+
+def test_the_frontier_as_a_picture(picture: bytes) -> None:
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_recall_and_distance_are_in_every_table_of_answers(found) -> None:
+    content, printed, _ = found
+    for experiment in ("search", "filter", "policy", "stream", "stage"):
+        for record in select(content, experiment):
+            assert {"precision", "recall", "distance"} <= set(record)
+    assert printed.count("recall@10") >= 4
+    assert "recall@100" in printed
+
+
+@pytest.mark.parametrize(
+    "option", ["--clients=none", "--clients=0", "--clients=1000", "--contenders=hnsw,faiss"]
+)
+def test_bad_settings(option: str) -> None:
+    result = CliRunner().invoke(app, ["search", "--data=digits", option])
+    assert result.exit_code == 1
+    assert option.partition("=")[0] in result.stderr

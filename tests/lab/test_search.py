@@ -1,0 +1,251 @@
+"""The pieces of `bench search` that need no server."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from psycopg import sql
+
+from foh_pg.errors import FohError, InputError
+from lab import pgbench
+from lab.accuracy import pooling
+from lab.commands.search import read_clients
+from lab.search import (
+    curves,
+    inserts,
+    search_tables,
+    stages,
+    table,
+    work_tables,
+)
+from lab.search.contenders import Form
+from lab.search.line_up import line_up
+from lab.search.measure import BLOCK, SETTLE, interleave, judge_by
+from lab.search.ours import pool_options
+from lab.summary import Report
+
+NOTHING = sql.Composed([sql.SQL("SELECT")])
+
+
+class Asked:
+    """Stands for a connection: notes who was asked what, in order."""
+
+    def __init__(self):
+        self.order = []
+
+    def cpu(self):
+        return float(len(self.order))
+
+    def prepare(self, form):
+        pass
+
+    def ask(self, form, query):
+        self.order.append((form.name, int(query[0])))
+        return [int(query[0])]
+
+
+def ask(*forms, queries):
+    backend = Asked()
+    vectors = np.arange(queries, dtype=np.float32)[:, None]
+    records = interleave(
+        backend,
+        [("c", form) for form in forms],
+        vectors,
+        lambda query, answer, k: {"right": answer == [query]},
+    )
+    return list(records), backend.order
+
+
+def test_a_form_that_takes_long_is_asked_the_first_queries_only():
+    often, seldom = Form("often", 10, NOTHING), Form("seldom", 10, NOTHING, most=BLOCK + 3)
+    records, order = ask(often, seldom, queries=3 * BLOCK)
+    assert [r["asked"] for r in records] == [3 * BLOCK, BLOCK + 3]
+    assert [len(r["cpu_ms_blocks"]) for r in records] == [3, 2]
+    # Every answer was judged as the answer to its own query.
+    assert all(r["right"] == 1 for r in records)
+    # One query to warm up, then each of the capped ones once.
+    warm_up, *asked = [q for name, q in order if name == "seldom"]
+    assert warm_up == 0
+    assert sorted(asked) == list(range(BLOCK + 3))
+
+
+def test_all_forms_take_turns():
+    forms = [Form(name, 10, NOTHING) for name in "ab"]
+    _, order = ask(*forms, queries=2 * BLOCK)
+    measured = order[2 * 2 * BLOCK :]
+    turn = SETTLE + BLOCK
+    assert "".join(name for name, _ in measured) == ("a" * turn + "b" * turn) * 2
+    # Of each turn, the queries that count: no form is at the block that the one before it has just read.
+    counted = [[q for _, q in measured[at + SETTLE : at + turn]] for at in range(0, 4 * turn, turn)]
+    first, second = list(range(BLOCK)), list(range(BLOCK, 2 * BLOCK))
+    assert counted == [first, second, second, first]
+
+
+def test_a_judge_without_the_nearest_tells_no_recall(single):
+    rows = table.draw(single, 20, None, 0)
+    assert "recall" not in judge_by(rows)(0, [1, 2], 2)
+    assert judge_by(rows, rows.nearest(2))(0, rows.nearest(2)[0].tolist(), 2)["recall"] == 1
+
+
+def record(contender, form, blocks, **more):
+    return {
+        **{"experiment": "search", "contender": contender, "form": form, "k": 10, "curve": ""},
+        **{
+            "asked": 10 * len(blocks),
+            "cpu_ms": float(np.mean(blocks)),
+            "wall_ms": 1.0,
+            "cpu_ms_blocks": blocks,
+        },
+        **{"precision": 0.5, "average_precision": 0.5, "recall": 0.5, "returned": 1.0},
+        **more,
+    }
+
+
+def report(*records, **settings):
+    return Report("search", {}, settings, {}, list(records))
+
+
+def test_who_was_asked_less_is_compared_in_the_same_blocks():
+    found = search_tables.searches(
+        report(
+            # The machine was busy in the second block, and the slow one was not asked there.
+            record("pgvector HNSW", "ef_search 40", [1.0, 9.0]),
+            record("slow", "all rows", [100.0], asked=5),
+        ),
+        10,
+    )
+    ratio = found.columns.index("of HNSW")
+    assert [row[ratio] for row in found.rows] == ["1.00", "100.00"]
+    assert found.rows[1][found.columns.index("queries")] == "5"
+    assert "asked 5 of the 20 queries" in found.note
+
+
+def test_those_named_are_in_the_line_up_beside_foh_and_hnsw(single):
+    rows = table.draw(single, 20, None, 0)
+    assert [c.name for c in line_up(rows, 64, False, ["exact"])] == ["foh", "pgvector HNSW", "exact cosine"]
+    # What scans the codes of another needs the other.
+    assert "foh, symmetric codes" in [c.name for c in line_up(rows, 64, False, ["symmetric-scan"])]
+
+
+def test_everyone_is_in_the_line_up(single):
+    rows = table.draw(single, 20, None, 0)
+    quick, full = ([c.name for c in line_up(rows, 64, quick)] for quick in (True, False))
+    assert len(set(full)) == len(full) > len(quick)
+    assert set(quick) < set(full)
+    for word in (
+        "foh",
+        "symmetric",
+        "paper's pool",
+        "encoded again",
+        "exact",
+        "HNSW",
+        "IVFFlat",
+        "signs",
+        "our codes",
+    ):
+        assert any(word in name for name in full), word
+
+
+def test_no_two_curves_look_alike():
+    """Not even those that nobody has given a look: who cannot see the color goes by the marker."""
+    looks = curves._looks([*curves._LOOKS, *(f"another {number}" for number in range(12))])
+    assert len({*looks.values()}) == len(looks)
+    ours = [look for name, look in looks.items() if name.startswith("foh, ")]
+    assert len({color for color, _ in ours}) == len({marker for _, marker in ours}) == len(ours) == 4
+
+
+def test_curves_join_forms_that_differ_in_one_setting():
+    shown = curves.curves(
+        [
+            record("foh", "probes 10", [3.0], curve="with shortlist"),
+            record("foh", "default", [2.0], curve="with shortlist"),
+            record("foh", "no shortlist", [1.0], curve="Hamming only"),
+            record("foh", "shortlist 200", [4.0], curve="shortlist 200"),
+            record("pgvector HNSW", "ef_search 100", [6.0]),
+            record("pgvector HNSW", "ef_search 40", [5.0]),
+        ]
+    )
+    assert {name: [r["form"] for r in points] for name, points in shown.items()} == {
+        "foh, Hamming only": ["no shortlist"],
+        "foh, with shortlist": ["default", "probes 10"],
+        "foh, shortlist 200": ["shortlist 200"],
+        "pgvector HNSW": ["ef_search 40", "ef_search 100"],
+    }
+
+
+def test_inserts_are_shown_beside_hnsw():
+    def cost(name, rows, ms):
+        return {"experiment": "insert", "contender": name, "rows": rows, "cpu_ms": ms, "wall_ms": 2 * ms}
+
+    found = work_tables.inserts(
+        report(
+            *(cost("pgvector HNSW", n, ms) for n, ms in ((1, 4.0), (1000, 2.0))),
+            *(cost("foh", n, ms) for n, ms in ((1, 1.0), (1000, 0.2))),
+        )
+    )
+    assert found.rows[1] == ["foh", "1.000", "0.25", "2.000", "0.200", "0.10", "0.400"]
+
+
+def test_clients_are_columns():
+    def rate(name, clients, per_second):
+        return {
+            **{"experiment": "clients", "contender": name, "form": "f", "clients": clients},
+            **{"per_second": per_second, "latency_ms": 1.5, "server_cores": 1.25},
+        }
+
+    found = work_tables.clients(report(rate("foh", 1, 1000.4), rate("foh", 4, 2500), seconds=3.0))
+    assert found.columns == ["", "1 client", "4 clients", "server cores"]
+    assert found.rows == [["foh, f", "1,000 (1.5 ms)", "2,500 (1.5 ms)", "1.2"]]
+    assert "share the cores" in found.note
+
+
+def test_the_pool_has_the_parameters_of_the_paper():
+    options = pool_options(59_000)
+    assert (options["centers"], options["neighbors"], options["probes"]) == (500, 500, 10)
+    assert (options["homes"], options["label_weight"]) == (0, 0)
+    few = pool_options(30)
+    assert few["probes"] <= few["centers"] == pooling.sizes(30)[0] == 3
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(59_000, 2000), (1000, 50), (10, 1)])
+def test_stages_leave_rows_to_begin_with(rows, batch):
+    plan = stages.Plan.of(rows, 10, 5, 64)
+    assert plan.batch == batch
+    assert plan.stages * plan.batch <= rows
+
+
+def test_learning_is_not_updating(monkeypatch):
+    clock = {"now": 0.0}
+    monkeypatch.setattr(stages.Spent, "_now", lambda self: (clock["now"], 10 * clock["now"]))
+    spent = stages.Spent(0)
+    for phase, seconds in (("read", 1), ("learn", 3), ("compare", 1), ("place", 2), ("read", 4)):
+        spent(phase, 0, 0)
+        spent(phase, 1, 1)
+        clock["now"] += seconds
+    spent.close()
+    assert spent.wall == {"": 0, "read": 5, "learn": 3, "compare": 1, "place": 2}
+    assert spent.figures() == {"learn_wall": 4, "learn_cpu": 40, "update_wall": 7, "update_cpu": 70}
+
+
+def test_rows_arrive_beside_others_and_never_on_them(single):
+    rows = table.draw(single, 20, None, 0)
+    count = len(rows.base) + 50
+    fresh = inserts._beside(rows, count)
+    near = rows.base[np.arange(count) % len(rows.base)]
+    moved = np.linalg.norm(fresh.data.X - single.X[near], axis=1) / np.linalg.norm(single.X[near], axis=1)
+    assert (moved > 0.01).all()
+    assert (moved < 0.3).all()
+    # A row of the base that is taken twice is moved to two places.
+    assert len(np.unique(fresh.data.X, axis=0)) == count
+    assert fresh.data.sets.ids.tolist() == single.sets.take(near).ids.tolist()
+
+
+def test_pgbench_that_says_nothing_is_an_error():
+    with pytest.raises(FohError, match="something else"):
+        pgbench.read("latency average = 3 ms\n")
+
+
+@pytest.mark.parametrize("text", ["many", "", "0", "1,65"])
+def test_bad_numbers_of_clients(text):
+    with pytest.raises(InputError, match="--clients"):
+        read_clients(text)

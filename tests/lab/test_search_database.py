@@ -1,0 +1,205 @@
+"""The contenders of `bench search` in a server: that they answer what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from psycopg import sql
+
+from foh_pg.postgres.embedded import installation
+from lab import data as datasets
+from lab.search import (
+    arrivals,
+    bare_codes,
+    clients,
+    inserts,
+    ours,
+    pgvector,
+    stages,
+    supervised,
+    table,
+)
+from lab.search.measure import Backend, built, judge_by
+
+BITS = 32
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table.draw(datasets.load("digits"), 30, 900, 0)
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """A server with a database for the contenders and an empty one for the stages."""
+    with table.database() as dsn:
+        yield dsn, arrivals.clone(dsn, "stages")
+
+
+@pytest.fixture(scope="module")
+def contenders(servers, rows):
+    dsn, _ = servers
+    line_up = [
+        ours.ours("anchored", "foh", BITS, 1),
+        ours.ours("symmetric", "foh, symmetric codes", BITS, 0),
+        ours.paper_pool("pool", BITS, len(rows.base)),
+        pgvector.graph("pgvector HNSW", "items_graph", sql.SQL(""), "vector_cosine_ops", (40,)),
+        pgvector.exact(),
+        pgvector.quantized("items_signs", rows.dimensions, (40,)),
+        supervised.projected(rows, (40,)),
+        supervised.classified(rows),
+        bare_codes.reencoded("symmetric", BITS, rows.dimensions, most=2),
+        bare_codes.codes_scan("symmetric", "scan", BITS),
+        bare_codes.codes_graph("symmetric", BITS, 40),
+    ]
+    with table.open_connection(dsn) as connection:
+        table.load(connection, rows)
+        records = [built(dsn, connection, contender, rows) for contender in line_up]
+    return {contender.name: (contender, record) for contender, record in zip(line_up, records, strict=True)}
+
+
+@pytest.fixture
+def connection(servers):
+    with table.open_connection(servers[0]) as connection:
+        yield connection
+
+
+def form_of(contenders, name, k=10):
+    contender, _ = next(found for title, found in contenders.items() if title.startswith(name))
+    return next(form for form in contender.forms if form.k == k)
+
+
+def distances(connection, query, keys):
+    """Of rows to a query, by their symmetric codes."""
+    found = connection.execute(
+        sql.SQL("SELECT id, code <~> {} FROM symmetric_codes_scan WHERE id = ANY (%s)").format(
+            bare_codes.code_of("symmetric", BITS)
+        ),
+        (query, keys),
+    ).fetchall()
+    by_key = dict(found)
+    return [by_key[key] for key in keys]
+
+
+def test_encoding_all_again_finds_what_stored_codes_find(connection, contenders, rows):
+    backend = Backend(connection)
+    for query in rows.data.X[rows.queries]:
+        again, stored = (
+            distances(connection, query, backend.ask(form_of(contenders, name), query))
+            for name in ("all encoded again", "scan")
+        )
+        assert len(again) == 10
+        # A sum near zero may round to the other side in SQL.
+        assert np.abs(np.subtract(again, stored)).max() <= 1
+
+
+def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders, rows):
+    contender, record = next(found for title, found in contenders.items() if title.startswith("the paper"))
+    lists = dict(
+        connection.execute("SELECT center, array_agg(id) FROM foh.pool_list, unnest(ids) id GROUP BY 1")
+    )
+    options = ours.pool_options(len(rows.base))
+    assert set(map(len, lists.values())) == {options["neighbors"]}
+    assert record["reached"] == len(set().union(*lists.values())) / len(rows.base)
+    [form] = (form for form in contender.forms if form.k == 100)
+    for query in rows.data.X[rows.queries][:10]:
+        near = connection.execute(
+            "SELECT center FROM foh.pool_nearest_centers(l2_normalize(%s)::halfvec, %s)",
+            (query, options["probes"]),
+        ).fetchall()
+        reached = set().union(*(lists[center] for (center,) in near))
+        answer = Backend(connection).ask(form, query)
+        assert len(answer) == len(set(answer)) == min(100, len(reached))
+        assert set(answer) <= reached
+        ranked = distances(connection, query, answer)
+        assert ranked == sorted(ranked)
+
+
+def test_rivals_that_know_the_labels(connection, contenders, rows):
+    """A projection finds rows that are alike by label, a filter rows of one label, the nearest of them first."""
+    backend, judge = Backend(connection), judge_by(rows, rows.nearest(10))
+    found = {}
+    for name in ("exact", "supervised projection", "classify and filter"):
+        contender, _ = next(found for title, found in contenders.items() if title.startswith(name))
+        for form in contender.forms:
+            if form.k == 10:
+                answers = [backend.ask(form, query) for query in rows.data.X[rows.queries]]
+                judged = [judge(i, answer, 10) for i, answer in enumerate(answers)]
+                found[form.name] = {key: np.mean([one[key] for one in judged]) for key in judged[0]}
+    assert found["all rows"]["recall"] == 1
+    assert found["ef_search 40"]["precision"] > 0.8
+    some, nearest = found["any of the label"], found["nearest of the label, ef_search 40"]
+    assert some["precision"] == pytest.approx(nearest["precision"])
+    assert some["recall"] < 0.3 < nearest["recall"]
+    assert found["all rows"]["distance"] < nearest["distance"] < some["distance"]
+
+
+def test_every_row_is_on_a_list_of_ours(contenders):
+    assert contenders["foh"][1]["reached"] == contenders["foh, symmetric codes"][1]["reached"] == 1
+    assert "reached" not in contenders["pgvector HNSW"][1]
+
+
+def test_the_statement_for_clients_uses_the_graph(connection, contenders, rows):
+    clients._prepare(connection, rows)
+    try:
+        script = clients.script(connection, form_of(contenders, "pgvector HNSW"), len(rows.queries))
+        _, statement = script.splitlines()
+        connection.execute("SET enable_seqscan = off")
+        plan = "\n".join(row[0] for row in connection.execute("EXPLAIN " + statement.replace(":i", "1")))
+        assert "Index Scan using items_graph_vector_cosine_ops" in plan
+    finally:
+        connection.execute("DROP TABLE asked")
+
+
+def test_clients_ask_each_chosen_form(servers, connection, contenders, rows):
+    line_up = [contender for contender, _ in contenders.values()]
+    program = installation(18) / "bin" / "pgbench"
+    found = list(clients.throughput(servers[0], connection, program, rows, line_up, (2,), 1))
+    assert [(r["contender"], r["form"]) for r in found] == list(clients.CHOSEN)
+    assert all(r["clients"] == 2 and r["per_second"] > 0 and r["server_cores"] > 0 for r in found)
+
+
+def test_rows_arrive_in_every_table(connection, contenders, rows):
+    line_up = [contender for contender, _ in contenders.values()]
+    found = list(inserts.cost_of_arrivals(connection, rows, line_up, singles=2, bulks=1))
+    names = [name for name, (contender, _) in contenders.items() if contender.arrive is not None]
+    assert "all encoded again for a query" not in names
+    assert [(r["contender"], r["rows"]) for r in found] == [(n, size) for size in (1, 1000) for n in names]
+    count = inserts.WARM_UP + 2 + inserts.MANY
+    for name in (
+        "items",
+        "items_anchored",
+        "items_pool",
+        "items_graph",
+        "items_signs",
+        "items_classified",
+        "symmetric_codes",
+        "symmetric_codes_scan",
+    ):
+        arrived = connection.execute(
+            sql.SQL("SELECT count(*), min(id), max(id) FROM {} WHERE id >= %s").format(sql.Identifier(name)),
+            (inserts.FIRST,),
+        ).fetchone()
+        assert arrived == (count, inserts.FIRST, inserts.FIRST + count - 1), name
+    [vector] = connection.execute("SELECT embedding FROM fresh WHERE id = %s", (inserts.FIRST,)).fetchone()
+    nearest = connection.execute("SELECT id FROM foh.anchored_search(%s, 1, shortlist => 500)", (vector,))
+    assert nearest.fetchone() == (inserts.FIRST,)
+
+
+def test_stages(servers, rows):
+    _, empty = servers
+    plan = stages.Plan.of(len(rows.base), stages=2, queries=10, bits=BITS)
+    found = list(stages.measure(empty, rows, plan, lambda _: None))
+    assert [(r["method"], r["stage"]) for r in found] == [
+        (method, stage) for stage in (1, 2) for method in (stages.LISTS, stages.POOL, stages.ALL)
+    ]
+    assert [r["rows"] for r in found[::3]] == [len(rows.base) - plan.batch, len(rows.base)]
+    for r in found:
+        assert r["asked"] == 10
+        assert r["returned"] == 1
+        assert r["precision"] > 0.5
+        assert r["update_wall"] > 0
+        # Only who has an updater of its own learns.
+        assert (r["learn_wall"] > 0) == (r["method"] != stages.ALL)
+        assert r["rows_encoded"] == r["rows"] or r["method"] == stages.LISTS
+        assert r["rows_encoded"] <= r["rows"]
