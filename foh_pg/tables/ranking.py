@@ -1,4 +1,4 @@
-"""How a search ranks what it finds, how much it reads for that, and what recall reading so much has reached."""
+"""How a search ranks what it finds, how much it reads for that, and what recall that has reached."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PROBE_COST = float(CONSTANTS["probe_cost"])
 COST_LABELS = float(CONSTANTS["cost_labels"])
 COST_NEAREST = float(CONSTANTS["cost_nearest"])
 
-# With c times as many centers the nearest rows lie in about c ** GROWTH times as many lists. Measured on images,
-# package descriptions and commit messages: .33, .12 and .46.
+# With c times as many centers the nearest rows lie in about c ** GROWTH times as many lists. Measured on
+# images, package descriptions and commit messages: .33, .12 and .46.
 GROWTH = 0.35
 
 
@@ -45,8 +45,8 @@ class Reached(NamedTuple):
 class Ranking:
     """What a model knows of ranking: stored with it and rolled back with it."""
 
-    # How much the learned code counts beside the bits in the choice of the rows that vote; and by how many times its
-    # distance a row is put back that is of another kind than the query, by those votes.
+    # How much the learned code counts beside the bits in the choice of the rows that vote; and by how many
+    # times its distance a row is put back that is of another kind than the query, by those votes.
     code: float = float(CONSTANTS["weight_code_default"])
     votes: float = float(CONSTANTS["weight_votes_default"])
     # Chosen on held-out rows; None leaves the options of the index, and the defaults.
@@ -73,7 +73,8 @@ class Ranking:
         def grown(probes: int | None) -> int | None:
             if probes is None:
                 return None
-            return min(centers, max(1, round(probes * (centers / self.centers) ** GROWTH)))
+            times = float((centers / self.centers) ** GROWTH)
+            return min(centers, max(1, round(probes * times)))
 
         return replace(
             self,

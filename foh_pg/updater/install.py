@@ -49,7 +49,8 @@ INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, p
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
-        nullif(%(recalls)s::float8[], '{{}}'), nullif(%(reach_probes)s::int[], '{{}}'), nullif(%(reach_shortlists)s::int[], '{{}}'), %(small)s)
+        %(recalls)s::float8[],
+        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s)
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -171,9 +172,9 @@ def _write_model(session: Session, new: Installation) -> None:
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
         **ranking.to_dict(),
         "probes": ranking.probes or default_probes(len(new.after)),
-        "recalls": [step.recall for step in ranking.reach],
-        "reach_probes": [step.probes for step in ranking.reach],
-        "reach_shortlists": [step.shortlist for step in ranking.reach],
+        "recalls": [step.recall for step in ranking.reach] or None,
+        "reach_probes": [step.probes for step in ranking.reach] or None,
+        "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
     }
     session.execute(MODEL, values)
     if new.learned == new.version:

@@ -40,8 +40,9 @@ Bools = npt.NDArray[np.bool_]
 class Answers:
     """How good the answers are, for each query.
 
-    Precision is the share of rows that share a label with the query; recall the share of the exact ten nearest
-    that were found; both the share of the ten nearest of those that share a label; distance the mean of all.
+    Precision is the share of rows that share a label with the query; recall the share of the exact ten
+    nearest that were found; both the share of the ten nearest rows that share a label with the query;
+    distance the mean of all.
     """
 
     precision: Floats
@@ -202,7 +203,7 @@ class Looked:
         )
 
     def lean(self, ranking: Ranking) -> Floats:
-        """By how many times its distance each row is put back, as sql/index/search/fragment_second_look.sql does."""
+        """By how many times its distance each row is put back: sql/index/search/fragment_second_look.sql."""
         if ranking.by_geometry_alone:
             return np.zeros(self.rows.shape)
         labelled = self.signatures.any(axis=2)

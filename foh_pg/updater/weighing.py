@@ -1,10 +1,10 @@
 """How a search ranks and how much it reads, chosen on rows that never train.
 
-Held-out rows, without their labels, are queries to a small index in memory, which answers as the search in SQL
-would. The choice is by `both`: the share of the ten nearest rows that share a label with the query. The default
-weights stay unless others are clearly better; labels that do not clearly help take no part; and where the answers
-are worse than those of the exact distance, a search reads more. What recall the cheapest searches reach is kept, so
-that a search can be asked for one.
+Held-out rows, without their labels, are queries to a small index in memory, which answers as the search in
+SQL would. The choice is by `both`: the share of the ten nearest rows that share a label with the query. The
+default weights stay unless others are clearly better; labels that do not clearly help take no part; and where
+the answers are worse than those of the exact distance, a search reads more. What recall the cheapest searches
+reach is kept, so that a search can be asked for one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_BASE_ROWS = 100_000
 GRID = tuple(product((0.0, 0.1, 0.2, 0.4), (0.3, 1.0, 3.0)))
 GEOMETRY_ALONE = Ranking(code=0.0, votes=0.0)
 
-# How far precision and `both` may be below those of the exact distance, and `both` below that of a dearer search.
+# How far precision and `both` may be below those of the exact distance, and `both` below a dearer search.
 ALLOWED = 0.01
 EQUAL = 0.005
 
@@ -96,7 +96,9 @@ def _with_labels(trial: Trial, known: Ranking) -> Weighed:
     exact = trial.exact
     if step.cost > max(start.cost, COST_LABELS):
         which = "by geometry alone, " if weights.by_geometry_alone else ""
-        more = f"to be as good as the exact distance, searches rank {which}with a shortlist of {step.shortlist} "
+        more = (
+            f"to be as good as the exact distance, searches rank {which}with a shortlist of {step.shortlist} "
+        )
         more += f"and more probes than usual, as for a recall of {step.recall:.2f}"
         note = "; ".join(part for part in (note, more) if part)
     metrics = {
@@ -182,9 +184,7 @@ def _enough(
     if good(best):
         for step in (step for step in reach if step.cost > start.cost / 3):
             answers = trial.ask(_reading(weights, step))
-            if step.cost >= start.cost or (
-                good(answers) and answers.both.mean() >= best.both.mean() - EQUAL
-            ):
+            if step.cost >= start.cost or (good(answers) and answers.both.mean() >= best.both.mean() - EQUAL):
                 return step, weights, answers
     tried = [(start, weights, best)]
     for step in (step for step in reach if step.cost > start.cost):

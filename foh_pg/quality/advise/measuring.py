@@ -117,9 +117,7 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     learned = index.ranking
     most = replace(learned, votes=FULL_DIAL * learned.votes)
     asked = {LEARNED: (index.trial(split), learned)}
-    nearest = replace(
-        learned, votes=0.0, probes=learned.nearest_probes, shortlist=learned.nearest_shortlist
-    )
+    nearest = replace(learned, votes=0.0, probes=learned.nearest_probes, shortlist=learned.nearest_shortlist)
     asked[NEAREST] = (asked[LEARNED][0], nearest)
     asked[LABELS] = (asked[LEARNED][0], most)
     if sample.share < 1:
