@@ -252,6 +252,7 @@ CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts inte
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
+ SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
  SET enable_nestloop TO 'off'
 AS $function$
@@ -724,7 +725,12 @@ AS $function$
                 SELECT extensions.l2_normalize($1) AS u, l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
-                      FROM foh.label d WHERE d.index = 1 AND d.name = ANY ($2)) l,
+                      -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
+                      -- that was empty a moment ago, PostgreSQL would read all labels for each row.
+                      FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
+                      CROSS JOIN LATERAL (SELECT d.label, d.name, d.projection FROM foh.label d
+                                          WHERE d.index = 1 AND d.name >= u.name ORDER BY d.name LIMIT 1) d
+                      WHERE d.name = u.name) l,
                      (SELECT o.mean FROM foh.model o
                       WHERE o.index = 1 AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)) m
                 OFFSET 0) a
@@ -756,6 +762,7 @@ CREATE OR REPLACE FUNCTION foh.products_repair(caller text DEFAULT foh._identity
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET row_security TO 'on'
+ SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_column

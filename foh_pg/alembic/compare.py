@@ -39,7 +39,7 @@ SELECT i.name, n.nspname AS schema, c.relname AS table,
        coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
        fn.nspname AS labels_from_schema, f.relname AS labels_from,
        coalesce(k.attname, i.labels_key) AS labels_key,
-       i.bits, i.dimensions, i.distance, i.learner, i.options
+       i.bits, i.dimensions, i.distance, i.options
 FROM foh.index i
 LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -56,7 +56,7 @@ ORDER BY i.name
 
 # What cannot be altered in an index. Dimensions follow from the column, unless declared.
 FIXED = ("table", "schema", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key", "bits",
-         "distance", "learner")  # fmt: skip
+         "distance")  # fmt: skip
 
 # Options that the columns of an index's tables are made from.
 FIXED_OPTIONS = ("geometry",)

@@ -67,7 +67,6 @@ class CreateFohIndexOp(MigrateOperation):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
-        learner: str = "foh",
         **options: Any,
     ) -> None:
         """Create an index, named like its table unless `name` is given; other arguments are its options.
@@ -87,7 +86,6 @@ class CreateFohIndexOp(MigrateOperation):
             bits=bits,
             dimensions=dimensions,
             distance=distance,
-            learner=learner,
             options=options,
         )
         operations.invoke(cls(index))

@@ -25,7 +25,6 @@ from foh_pg.postgres.connect import resolve
 @click.option("--neighbors", type=int, help="Further rows per list (the paper's v).")
 @click.option("--probes", type=int, help="Lists that a query reads.")
 @click.option("--label-weight", type=float, help="How far codes lean on labels.")
-@click.option("--learner", help="Learner; foh unless given.")
 @click.option(
     "--option", "-o", multiple=True, metavar="NAME=VALUE", help="Any other option; may be repeated."
 )

@@ -34,7 +34,6 @@ class Definition(NamedTuple):
     bits: int
     dimensions: int | None
     distance: str
-    learner: str
     options: Mapping[str, Any]
 
 
@@ -53,7 +52,6 @@ def define(index: FohIndex, model: Any) -> Definition:
         index.bits,
         index.dimensions,
         index.distance,
-        index.learner,
         index.options,
     )
 

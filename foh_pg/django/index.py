@@ -37,7 +37,7 @@ class FohIndex(Index):
         this model.
     name
         How the index is called in `foh`, at most 44 bytes. Names are unique in a database.
-    bits, dimensions, distance, learner
+    bits, dimensions, distance
         As `foh.create_index` has them.
     options
         All others, such as `probes` and `dial`: see docs/options.md.
@@ -55,7 +55,6 @@ class FohIndex(Index):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
-        learner: str = "foh",
         **options: Any,
     ) -> None:
         given = [*expressions, *fields]
@@ -70,7 +69,6 @@ class FohIndex(Index):
         self.bits = bits
         self.dimensions = dimensions
         self.distance = distance
-        self.learner = learner
         self.options = options
 
     @property
@@ -86,7 +84,6 @@ class FohIndex(Index):
             ("labels", None),
             ("dimensions", None),
             ("distance", "cosine"),
-            ("learner", "foh"),
         ):
             if getattr(self, name) != default:
                 keywords[name] = getattr(self, name)

@@ -49,7 +49,6 @@ def create(index: Definition) -> str:
         "bits": index.bits,
         "dimensions": index.dimensions,
         "distance": index.distance,
-        "learner": index.learner,
         "options": _json(index.options) if index.options else None,
     }
     named = sql.SQL(", ").join(

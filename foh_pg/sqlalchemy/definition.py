@@ -16,7 +16,7 @@ SELECT foh.create_index(
     embedding => CAST(:embedding AS pg_catalog.name),
     labels => CAST(:labels AS pg_catalog.name), labels_from => CAST(:labels_from AS pg_catalog.regclass),
     labels_key => CAST(:labels_key AS pg_catalog.name), bits => :bits, dimensions => :dimensions,
-    distance => :distance, learner => :learner, options => CAST(:options AS pg_catalog.jsonb))
+    distance => :distance, options => CAST(:options AS pg_catalog.jsonb))
 """
 ALTER = "SELECT foh.alter_index(:name, CAST(:options AS pg_catalog.jsonb))"
 DROP = "SELECT foh.drop_index(:name, :if_exists)"
@@ -41,7 +41,6 @@ class Definition:
     bits: int = 64
     dimensions: int | None = None
     distance: str = "cosine"
-    learner: str = "foh"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def create(self) -> TextClause:
@@ -56,7 +55,6 @@ class Definition:
             bindparam("bits", self.bits, Integer),
             bindparam("dimensions", self.dimensions, Integer),
             bindparam("distance", self.distance, String),
-            bindparam("learner", self.learner, String),
             bindparam("options", json.dumps(dict(self.options), sort_keys=True), String),
         )
 

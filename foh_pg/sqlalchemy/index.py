@@ -28,8 +28,9 @@ class FOHIndex(SchemaItem):
     ...     __table_args__ = (FOHIndex("products_foh", "embedding", labels="tags", bits=64),)
 
     Columns are names or attributes. `labels` may be a column of another table, with `labels_key` the column
-    there that holds the key of this one. What follows `learner` are options as `foh.create_index` knows them.
-    `MetaData.create_all()` makes the index with its table; Alembic's autogenerate compares it.
+    there that holds the key of this one. What follows `distance` are options as
+    `foh.create_index` knows them. `MetaData.create_all()` makes the index with its table; Alembic's
+    autogenerate compares it.
     """
 
     __visit_name__ = "foh_index"
@@ -47,14 +48,12 @@ class FOHIndex(SchemaItem):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
-        learner: str = "foh",
         **options: Any,
     ) -> None:
         self.name = name
         self.bits = bits
         self.dimensions = dimensions
         self.distance = distance
-        self.learner = learner
         self.options = options
         given = _column(embedding)
         if given is None:
@@ -99,7 +98,6 @@ class FOHIndex(SchemaItem):
             bits=self.bits,
             dimensions=self.dimensions,
             distance=self.distance,
-            learner=self.learner,
             options=self.options,
         )
 

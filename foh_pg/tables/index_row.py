@@ -19,7 +19,7 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 
 READ = """
 SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
-       i.distance, i.learner, i.options, i.version, i.status, i.next_center, i.source_name,
+       i.distance, i.options, i.version, i.status, i.next_center, i.source_name,
        {unchanged}() IS NOT NULL, pg_catalog.pg_get_userbyid(c.relowner), foh._acting_role(i.name)
 FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id = {id}
 """
@@ -54,7 +54,6 @@ class IndexRow:
     bits: int
     geometry: int
     distance: Metric
-    learner: str
     options: dict[str, Any]
     version: int
     status: str

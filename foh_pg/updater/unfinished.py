@@ -73,7 +73,7 @@ class Position:
 
 
 def options_text(index: IndexRow) -> str:
-    return json.dumps([index.options, index.learner, index.labels], sort_keys=True)
+    return json.dumps([index.options, index.labels], sort_keys=True)
 
 
 def save_plan(session: Session, plan: Plan) -> None:

@@ -26,7 +26,6 @@ CREATE TABLE foh.index (
     dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
     bits             int NOT NULL CHECK (bits BETWEEN 8 AND 1024),
     distance         text NOT NULL CHECK (distance IN ('cosine', 'l2', 'ip')),
-    learner          text NOT NULL,
     options          jsonb NOT NULL,
     row_triggers     boolean NOT NULL,
     -- Whether a row may be in several lists. Once it could be, that stays: options change at once, lists with an update.

@@ -5,6 +5,10 @@ BEGIN
     IF to_regclass('foh.index_stat') IS NOT NULL THEN
         DROP VIEW foh.index_stat;
     END IF;
+    -- An index learns with FOH.
+    IF EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'foh.index'::regclass AND a.attname = 'learner') THEN
+        ALTER TABLE foh.index DROP COLUMN learner;
+    END IF;
 END
 $foh$;
 

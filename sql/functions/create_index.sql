@@ -15,7 +15,6 @@ CREATE OR REPLACE FUNCTION foh.create_index(
     neighbors int DEFAULT NULL,
     probes int DEFAULT NULL,
     label_weight float8 DEFAULT NULL,
-    learner text DEFAULT 'foh',
     options jsonb DEFAULT '{}'
 ) RETURNS text
 LANGUAGE plpgsql
@@ -49,7 +48,6 @@ BEGIN
     i.labels_key := labels_key;
     i.bits := bits;
     i.distance := distance;
-    i.learner := learner;
     -- The options that are used most have arguments of their own.
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));

@@ -118,16 +118,15 @@ class TestIndexes:
                 "--neighbors=5",
                 "--probes=3",
                 "--label-weight=0.5",
-                "--learner=foh",
             ),
         )
         row = connection.execute(
-            """SELECT labels, labels_from::text, labels_key, bits, dimensions, distance, learner,
+            """SELECT labels, labels_from::text, labels_key, bits, dimensions, distance,
                       (options->>'centers')::int, (options->>'homes')::int, (options->>'neighbors')::int,
                       (options->>'probes')::int, (options->>'label_weight')::float
                FROM foh.index"""
         ).fetchone()
-        assert row == ("tag", "product_tag", "product_id", 32, 3, "l2", "foh", 7, 2, 5, 3, 0.5)
+        assert row == ("tag", "product_tag", "product_id", 32, 3, "l2", 7, 2, 5, 3, 0.5)
 
     def test_errors_are_one_line(self, cli: CommandLine) -> None:
         arguments = ("create-index", "products", "--embedding=embedding")

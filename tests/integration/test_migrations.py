@@ -327,8 +327,8 @@ class TestCode:
 
     RECORDED = "SELECT digest, version FROM foh.code"
     # What another version might have: this function does something else.
-    OTHER = "CREATE OR REPLACE FUNCTION foh._learners() RETURNS text[] LANGUAGE sql AS $$ SELECT '{other}'::text[] $$"
-    LEARNERS = "SELECT foh._learners()"
+    OTHER = "CREATE OR REPLACE FUNCTION foh._dial_factor(dial float8) RETURNS float8 LANGUAGE sql AS 'SELECT 7.0::float8'"
+    FACTOR = "SELECT foh._dial_factor(0)"
 
     def test_the_digest_and_our_version_are_recorded(self, database: Database) -> None:
         installer = database.connect("installer")
@@ -358,7 +358,7 @@ class TestCode:
         installer.execute(self.OTHER)
         installer.execute("RESET ROLE")
         migrate(installer)
-        assert installer.execute(self.LEARNERS).fetchone() == (["other"],)
+        assert installer.execute(self.FACTOR).fetchone() == (7.0,)
 
     def test_a_failure_leaves_the_code_that_was_there(
         self, database: Database, monkeypatch: pytest.MonkeyPatch

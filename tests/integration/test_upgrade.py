@@ -235,12 +235,12 @@ class TestSchema:
         migrate(released.connect(None))
         made = released.connect(None).execute(
             """SELECT name, source_name, embedding, labels, labels_from_name, labels_key, bits, dimensions, distance,
-                      learner, options::text FROM foh.index ORDER BY id"""
+                      options::text FROM foh.index ORDER BY id"""
         )
         for row in made:
             owner.execute(
                 """SELECT foh.create_index(%s, %s::regclass, %s, %s, %s::regclass, %s, bits => %s, dimensions => %s,
-                                           distance => %s, learner => %s, options => %s::jsonb)""",
+                                           distance => %s, options => %s::jsonb)""",
                 row,
             )
         owner.execute("SELECT foh.grant('products', reader => 'app_reader')")

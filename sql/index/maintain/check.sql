@@ -7,6 +7,7 @@ SET search_path = pg_catalog, pg_temp
 -- The policies of foh show the owner of the table its own rows there. Policies of the table do not apply to its owner (see
 -- foh._check_tables).
 SET row_security = on
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 -- Hash joins only: with the statistics of a table that was empty a moment ago, the planner would compare row by row.
 SET enable_nestloop = off

@@ -16,11 +16,11 @@ BEGIN
     END IF;
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
-                           labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, learner, options,
+                           labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, options,
                            row_triggers, several, status)
     VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_type, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
-            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.learner, i.options,
+            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.options,
             i.row_triggers, foh._has_several(i), 'building')
     RETURNING * INTO i;
     INSERT INTO foh.updating (index) VALUES (i.id);

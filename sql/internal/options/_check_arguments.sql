@@ -8,12 +8,6 @@ BEGIN
         RAISE EXCEPTION 'foh: bits is %, it must be between 8 and 1024 (64 suits most tables)', coalesce(i.bits::text, 'NULL') USING ERRCODE = 'invalid_parameter_value';
     ELSIF i.distance IS NULL OR i.distance NOT IN ('cosine', 'l2', 'ip') THEN
         RAISE EXCEPTION 'foh: distance is %, it must be cosine, l2 or ip', coalesce(quote_literal(i.distance), 'NULL') USING ERRCODE = 'invalid_parameter_value';
-    ELSIF i.learner = 'okh' THEN
-        RAISE EXCEPTION 'foh: learner okh encodes through a kernel map that an index does not store; it is for benchmarks only'
-            USING ERRCODE = 'feature_not_supported', HINT = 'Leave learner at foh.';
-    ELSIF i.learner IS NULL OR NOT i.learner = ANY (foh._learners()) THEN
-        RAISE EXCEPTION 'foh: learner is %, it must be one of %', coalesce(quote_literal(i.learner), 'NULL'), array_to_string(foh._learners(), ', ')
-            USING ERRCODE = 'invalid_parameter_value';
     END IF;
 END
 $function$;

@@ -4,7 +4,7 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    IF has_function_privilege(role, 'foh.create_index(text,regclass,name,name,regclass,name,int,int,text,int,int,int,int,float8,text,jsonb)', 'EXECUTE') THEN
+    IF has_function_privilege(role, 'foh.create_index(text,regclass,name,name,regclass,name,int,int,text,int,int,int,int,float8,jsonb)', 'EXECUTE') THEN
         RETURN;
     END IF;
     IF NOT EXISTS (SELECT FROM foh.index x JOIN pg_proc p ON p.pronamespace = 'foh'::regnamespace AND p.proname = (x.name || '_search')::name

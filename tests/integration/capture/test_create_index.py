@@ -172,8 +172,6 @@ class TestRefusals:
             ({"bits": None}, "bits is NULL"),
             ({"distance": "taxi"}, "distance is 'taxi', it must be cosine, l2 or ip"),
             ({"dimensions": 9}, "dimensions is 9, column embedding of public.items has 8"),
-            ({"learner": "magic"}, "learner is 'magic', it must be one of foh"),
-            ({"learner": "okh"}, "benchmarks only"),
             ({"labels_from": "items"}, "labels_from .*labels_key .*and labels"),
             ({"labels": "nothing"}, "has no column nothing .argument labels."),
             ({"labels": "embedding"}, "labels embedding of public.items are of type"),

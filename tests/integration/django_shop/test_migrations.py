@@ -117,9 +117,7 @@ class TestMakemigrations:
         assert add.index.name == change.get("name", "products")
 
     def test_written_and_read_again(self) -> None:
-        index = FohIndex(
-            "vector", labels="tags", name="x", distance="l2", dimensions=3, learner="osh", dial=0.2
-        )
+        index = FohIndex("vector", labels="tags", name="x", distance="l2", dimensions=3, dial=0.2)
         text, imports = MigrationWriter.serialize(index)
         names: dict[str, Any] = {}
         exec("\n".join(imports), names)
