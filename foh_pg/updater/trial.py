@@ -130,13 +130,15 @@ class Trial:
         hits = np.zeros((len(tried), len(SHORTLISTS_TRIED)))
         for query, nearest in enumerate(self.nearest):
             rows, lists, bits = self._listed(query, tried[-1])
+            # Rows at the same number of bits come in the order of the lists.
+            far = bits.astype(np.int64) * len(rows) + np.arange(len(rows))
             place = {row: at for at, row in enumerate(rows.tolist())}
             for row in nearest.tolist():
                 if row not in place:
                     continue
                 # Rows that are nearer by bits, by the list that they are in.
                 at = place[row]
-                nearer = np.cumsum(np.bincount(lists[bits < bits[at]], minlength=tried[-1]))
+                nearer = np.cumsum(np.bincount(lists[far < far[at]], minlength=tried[-1]))
                 seen = np.array([probes > lists[at] for probes in tried])
                 ahead = nearer[np.array(tried) - 1]
                 hits += seen[:, None] & (ahead[:, None] < np.array(SHORTLISTS_TRIED)[None])
