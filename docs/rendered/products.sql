@@ -30,10 +30,10 @@ CREATE TABLE foh.products_center (
     center    int PRIMARY KEY,
     area      int NOT NULL,
     embedding extensions.halfvec(3) NOT NULL,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
 ) WITH (fillfactor = 90);
 -- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
 CREATE INDEX products_center_area_idx ON foh.products_center (area);
@@ -81,7 +81,7 @@ CREATE TABLE foh.products_stream (
     center     int NOT NULL,
     geometry   bit(129),
     marks      bit(80),
-    written_at timestamptz NOT NULL DEFAULT now(),
+    written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
@@ -794,10 +794,10 @@ WITH marker AS (
     UNION
     SELECT i.key, 'gone' FROM indexed i WHERE i.told AND NOT EXISTS (SELECT FROM present p WHERE p.key = i.key)
     UNION
-    -- A code in a list may be stale within bounds; geometry bits may not, nor the labels.
+    -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
+    -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 2
-       OR (i.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') > 2 + 4 * 0.01 * 16
        OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
 ), queued AS (
     INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

@@ -57,4 +57,4 @@ def as_row(point: Quality) -> dict[str, Any]:
 
 def score(point: Quality, way: str, name: str) -> float | None:
     """A figure of an evaluation; those of earlier versions of this package lack some."""
-    return None if point.evaluated is None else point.evaluated[way].get(name)
+    return None if point.evaluated is None else point.evaluated.get(way, {}).get(name)

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from foh_pg.doctor.finding import NOTE, SEVERITIES, Finding
+from foh_pg.doctor.guard import guarded
 from foh_pg.doctor.indexes import index_findings
 from foh_pg.doctor.rights import rights_findings
 from foh_pg.doctor.schema import Unreadable, foreign_finding, read_revision, schema_findings
@@ -43,16 +44,20 @@ def examine(
         Seconds that an entry may wait in the stream.
     """
     facts = read_facts(connection)
-    findings = [*server_findings(facts, connection.info.backend_pid), *pgvector_findings(facts)]
+    role = role or facts.role
+    findings = [
+        *guarded(connection, "server", lambda: server_findings(facts, connection.info.backend_pid)),
+        *guarded(connection, "pgvector", lambda: pgvector_findings(facts)),
+    ]
     revision: str | None = None
     try:
         revision = read_revision(connection)
     except SchemaError as error:
         findings.append(foreign_finding(error))
     except Unreadable:
-        findings += rights_findings(connection, role or facts.role)
+        findings += guarded(connection, "rights", lambda: rights_findings(connection, role))
     else:
-        findings += installed_findings(connection, facts, revision, role or facts.role, max_lag)
+        findings += installed_findings(connection, facts, revision, role, max_lag)
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Examination(facts, revision, findings)
 
@@ -60,13 +65,13 @@ def examine(
 def installed_findings(
     connection: psycopg.Connection[dict[str, Any]], facts: Facts, revision: str, role: str, max_lag: float
 ) -> Iterator[Finding]:
-    yield from schema_findings(connection, facts, revision)
+    yield from guarded(connection, "schema", lambda: schema_findings(connection, facts, revision))
     # The tables of another revision may have other columns.
     if revision != installed.head():
         return
     yield from publication_findings(facts)
-    yield from rights_findings(connection, role)
-    yield from index_findings(connection, max_lag)
+    yield from guarded(connection, "rights", lambda: rights_findings(connection, role))
+    yield from guarded(connection, "index", lambda: index_findings(connection, max_lag))
 
 
 def publication_findings(facts: Facts) -> Iterator[Finding]:

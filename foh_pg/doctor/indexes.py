@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
 
 from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+from foh_pg.doctor.guard import guarded
 
 # Entries that may wait in the stream whatever the size of the table, and rows without bits.
 FEW_ENTRIES, FEW_DEFERRED = 10_000, 100
@@ -18,8 +20,10 @@ MUCH_STREAM, MUCH_DEFERRED = 0.2, 0.01
 # How many labelled rows training needs, and how many refused models in a row are no accident.
 LABELLED, REFUSED = 100, 3
 
-INDEXES = """
-SELECT i.name, i.status, s.rows, s.stream, s.deferred, s.stale, s.trained, s.lag_seconds, i.labels,
+NAMES = "SELECT i.name FROM foh.index i ORDER BY i.name"
+INDEX = """
+SELECT i.name, i.status, s.status AS state, s.rows, s.stream, s.deferred, s.stale, s.trained,
+       s.lag_seconds, i.labels,
        (i.options ->> 'max_stale')::float8 AS max_stale, i.options ->> 'budget' AS budget,
        extract(epoch FROM clock_timestamp() - r.started_at)::float8 AS run_ago, r.error,
        (SELECT count(*) FROM (SELECT x.metrics FROM foh.run x
@@ -31,12 +35,12 @@ LEFT JOIN LATERAL (
     SELECT x.started_at, x.error FROM foh.run x
     WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
     ORDER BY x.id DESC LIMIT 1) r ON true
-ORDER BY i.name
+WHERE i.name = %(name)s
 """
 PROBLEMS = """
 SELECT i.name, t.problem, string_agg(t.detail, ', ' ORDER BY t.detail) AS details
-FROM foh.index i CROSS JOIN LATERAL foh._check_tables(i) t
-GROUP BY i.name, t.problem ORDER BY i.name, t.problem
+FROM foh.index i CROSS JOIN LATERAL foh._problems(i) t
+WHERE i.name = %(name)s GROUP BY i.name, t.problem ORDER BY t.problem
 """
 
 # A call such as SELECT foh.refresh('products').
@@ -46,28 +50,64 @@ Row = dict[str, Any]
 
 
 def index_findings(connection: psycopg.Connection[Any], max_lag: float) -> Iterator[Finding]:
-    for row in connection.execute(PROBLEMS).fetchall():
-        yield table_finding(row)
-    rows = connection.execute(INDEXES).fetchall()
-    for row in rows:
-        yield from building(row)
-        yield from last_error(row)
-        yield from waiting(row, max_lag)
-        yield from model(row)
-    if not rows:
+    names = [row["name"] for row in connection.execute(NAMES).fetchall()]
+    for name in names:
+        yield from one_index(connection, name, max_lag)
+    if not names:
         yield Finding(
             "index", NOTE, "this role sees no index", "foh-pg create-index --help says how to make one"
         )
 
 
+def one_index(connection: psycopg.Connection[Any], name: str, max_lag: float) -> Iterator[Finding]:
+    """Each check of one index in a guard of its own."""
+
+    def tables() -> Iterator[Finding]:
+        yield from map(table_finding, connection.execute(PROBLEMS, {"name": name}).fetchall())
+
+    def figures() -> Iterator[Finding]:
+        rows.extend(connection.execute(INDEX, {"name": name}).fetchall())
+        yield from unreadable(rows[0], bool(broken)) if rows else ()
+
+    rows: list[Row] = []
+    broken = guarded(connection, "table", tables, name)
+    yield from broken
+    yield from guarded(connection, "stream", figures, name)
+    for row in rows:
+        yield from guarded(connection, "build", partial(building, row), name)
+        yield from guarded(connection, "run", partial(last_error, row), name)
+        # Without figures there is nothing to compare.
+        if row["rows"] is not None:
+            yield from guarded(connection, "stream", partial(waiting, row, max_lag), name)
+            yield from guarded(connection, "model", partial(model, row), name)
+
+
+def unreadable(row: Row, known: bool) -> Iterator[Finding]:
+    """Its figures are missing, and nothing that was found before says why."""
+    if row["rows"] is None and not known:
+        word = shlex.quote(row["name"])
+        yield Finding(
+            "stream",
+            ERROR,
+            f"the tables of the index in schema foh: {row['state']}",
+            f"foh-pg refresh {word}; if that does not help, foh-pg drop-index {word}, and create it again",
+            row["name"],
+        )
+
+
 def table_finding(row: Row) -> Finding:
-    """foh._check_tables says the cure after a colon, as SQL; here it is the command that does the same."""
+    """foh._problems says the cure after a colon, as SQL; here it is the command that does the same."""
     problem, _, cure = row["problem"].partition(": ")
-    cure = OUR_FUNCTION.sub(
-        lambda call: f"foh-pg {call[1].replace('_', '-')} {shlex.quote(row['name'])}", cure
-    )
+    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"]), cure)
     check = "triggers" if "trigger" in problem else "table"
     return Finding(check, ERROR, f"{problem} ({row['details']})", cure, row["name"])
+
+
+def command_for(function: str, index: str) -> str:
+    """The command that calls a function of schema foh."""
+    if function == "repair":
+        return f"foh-pg check {shlex.quote(index)} --repair"
+    return f"foh-pg {function.replace('_', '-')} {shlex.quote(index)}"
 
 
 def building(row: Row) -> Iterator[Finding]:
@@ -146,7 +186,7 @@ def model(row: Row) -> Iterator[Finding]:
             "model",
             WARNING,
             f"the index has labels, {row['rows']} rows, and never learned: labels do not count",
-            f"foh-pg rebuild {word} trains on the rows there are, once {LABELLED} of them have labels",
+            f"foh-pg build {word} --again trains on the rows there are, once {LABELLED} of them have labels",
             name,
         )
     if row["refused"] >= REFUSED:
@@ -155,7 +195,7 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"the last {REFUSED} models were worse than the present one and were not installed: new labels "
             "disagree with old ones",
-            f"foh-pg rebuild {word}, and the option forget below 1: docs/options.md",
+            f"foh-pg build {word} --again, and the option forget below 1: docs/options.md",
             name,
         )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from foh_pg.doctor.finding import WARNING, Finding
+from foh_pg.doctor.guard import guarded
 from foh_pg.doctor.server import quoted
 from foh_pg.errors import InputError
 
@@ -29,8 +31,10 @@ ORDER BY 1
 ON_THE_TABLE = """
 SELECT d.source, d.key, d.embedding, d.vector_schema,
        has_schema_privilege(%(role)s, d.vector_schema, 'USAGE') AS vectors,
-       has_column_privilege(%(role)s, t.oid, d.key, 'SELECT')
-           AND has_column_privilege(%(role)s, t.oid, d.embedding, 'SELECT') AS columns,
+       -- Null where a column is gone or is called otherwise by now: foh.refresh comes first.
+       (SELECT bool_and(has_column_privilege(%(role)s, a.attrelid, a.attnum, 'SELECT')) FROM pg_attribute a
+        WHERE a.attrelid = t.oid AND a.attname IN (d.key, d.embedding) AND NOT a.attisdropped
+        HAVING count(*) = 2) AS columns,
        has_schema_privilege(%(role)s, t.relnamespace, 'USAGE') AS schema,
        (parse_ident(d.source))[1] AS table_schema
 FROM foh.{}() d CROSS JOIN LATERAL (
@@ -55,11 +59,11 @@ def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[
                 "rights",
                 WARNING,
                 f"role {quoted(role)} may not search",
-                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of the table",
+                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of schema foh",
                 name,
             )
         elif index["may_ask"]:
-            yield from on_the_table(connection, name, role)
+            yield from guarded(connection, "rights", partial(on_the_table, connection, name, role), name)
     if not indexes:
         row = connection.execute(MAY_CREATE, {"role": role}).fetchone()
         if not (row and row["may"]):
@@ -67,7 +71,8 @@ def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[
                 "rights",
                 WARNING,
                 f"role {quoted(role)} may not create an index",
-                f"foh-pg grant --owner {quoted(role)}, as a superuser or who has ADMIN OPTION on that role",
+                "connect as the owner of schema foh: SELECT nspowner::regrole FROM pg_namespace "
+                "WHERE nspname = 'foh'",
             )
 
 
@@ -81,7 +86,7 @@ def on_the_table(connection: psycopg.Connection[Any], name: str, role: str) -> I
             lacks.append(f"USAGE ON SCHEMA {quoted(row['vector_schema'])}")
         if not row["schema"]:
             lacks.append(f"USAGE ON SCHEMA {quoted(row['table_schema'])}")
-        if not row["columns"]:
+        if row["columns"] is False:
             lacks.append(f"SELECT ({quoted(row['key'])}, {quoted(row['embedding'])}) ON {row['source']}")
         if lacks:
             yield Finding(

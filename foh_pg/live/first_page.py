@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timezone
 from html import escape
 from urllib.parse import quote
 
 import foh_pg
+from foh_pg.errors import one_line
 from foh_pg.live.overview import IndexNow, LatestRun, Overview
 from foh_pg.quality.history import Quality
 from foh_pg.quality.report import svg
 from foh_pg.quality.report.page import run_row, runs_table
-from foh_pg.quality.report.svg import Series, number
+from foh_pg.quality.report.svg import Series, number, percent
+
+log = logging.getLogger(__name__)
 
 # Width and height of the drawing on a card.
 SMALL = (460, 180)
@@ -26,14 +30,16 @@ def first_page(overview: Overview) -> str:
     when = overview.read_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     # What needs somebody stands first.
     order = sorted(overview.indexes, key=lambda index: (index.health["healthy"], index.stat["name"]))
-    cards = [card(index, overview) for index in order]
+    cards = [card_or_reason(index, overview) for index in order]
     none = '<p class="note">No index yet: foh-pg create-index --help says how to make one.</p>'
     parts = [
         f"<h1>Indexes of {escape(overview.database)}</h1>",
         f'<p class="note">as of {when}; foh-pg {foh_pg.__version__}</p>',
         f'<div class="indexes">{"".join(cards)}</div>{WORDS}' if cards else none,
         "<h2>The last runs</h2>",
-        table(overview.runs) if overview.runs else '<p class="note">No run yet.</p>',
+        table(overview.runs)
+        if overview.runs
+        else f'<p class="note">{escape(overview.unread or "No run yet.")}</p>',
     ]
     return "\n".join(parts)
 
@@ -61,6 +67,18 @@ def address(name: str) -> str:
     return "/index/" + quote(name, safe="")
 
 
+def card_or_reason(index: IndexNow, overview: Overview) -> str:
+    """A card that cannot be drawn says so, and leaves the others alone."""
+    try:
+        return card(index, overview)
+    except Exception as error:
+        name = index.stat["name"]
+        log.exception("the card of index %r could not be drawn", name)
+        said = f"what the database says of it cannot be shown: {one_line(error)}"
+        head = f"<h2>{escape(name)}{pill(False, False)}</h2>"
+        return f'<article>{head}<p class="problem">{escape(said)}</p></article>'
+
+
 def card(index: IndexNow, overview: Overview) -> str:
     stat, name = index.stat, index.stat["name"]
     under_way = any(latest.under_way for latest in overview.runs if latest.index == name)
@@ -68,7 +86,7 @@ def card(index: IndexNow, overview: Overview) -> str:
         "rows in lists": number(stat["rows"]),
         "waiting": number(stat["stream"]),
         "oldest has waited": duration(stat["lag_seconds"]) if stat["stream"] else "–",
-        "stale bits": f"{stat['stale']:.2%}",
+        "stale bits": percent(stat["stale"]),
         "version": str(stat["version"]),
         "hash functions": "learned" if stat["trained"] else "random",
         "P@10": figure(index.quality, "p10"),
@@ -113,14 +131,14 @@ def duration(seconds: float) -> str:
 
 def figure(points: list[Quality], name: str) -> str:
     """A figure of the last evaluation; those of earlier versions of this package lack some."""
-    measured = [point.evaluated["index"].get(name) for point in points if point.evaluated]
+    measured = [point.evaluated.get("index", {}).get(name) for point in points if point.evaluated]
     return "–" if not measured or measured[-1] is None else f"{measured[-1]:.3f}"
 
 
 def drawing(index: IndexNow) -> str:
     """Quality over versions: by foh-pg evaluate, else as the updater saw it."""
     points = index.quality
-    measured = [(point.version, point.evaluated["index"]) for point in points if point.evaluated]
+    measured = [(point.version, point.evaluated.get("index", {})) for point in points if point.evaluated]
     seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
     names = {"p10": "P@10", "recall10": "recall@10"}
     series = [

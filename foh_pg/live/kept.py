@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Generic, TypeVar
 import psycopg
 
 from foh_pg.errors import FohError, one_line
+
+log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -35,7 +38,7 @@ class Kept(Generic[Value]):
     One of those who ask reads; the others get what there is meanwhile. However long a reading takes, readings
     take up `SHARE` of the time at the most. While they fail, the last value stays, with the error.
 
-    `read`: reads from the database; FohError and psycopg.Error are told to whoever looks.
+    `read`: reads from the database; errors are told to whoever looks.
     """
 
     def __init__(
@@ -64,7 +67,9 @@ class Kept(Generic[Value]):
         began = self._clock()
         try:
             self._shown = Shown(self._read())
-        except (FohError, psycopg.Error) as error:
+        except Exception as error:
+            if not isinstance(error, (FohError, psycopg.Error)):
+                log.exception("a page could not be made")
             self._shown = Shown(self._shown.value, one_line(error))
         finally:
             ended = self._clock()

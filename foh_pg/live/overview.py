@@ -10,8 +10,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from foh_pg.errors import one_line
 from foh_pg.quality.health import read_health
-from foh_pg.quality.history import PastRun, Quality, quality, read_history
+from foh_pg.quality.history import PastRun, Quality, past_run, quality, read_history
 
 STAT = """
 SELECT s.*, i.labels IS NOT NULL AS labelled FROM foh.index_stat s JOIN foh.index i ON i.name = s.name
@@ -61,6 +62,8 @@ class Overview:
     indexes: list[IndexNow]
     runs: list[LatestRun]
     read_at: datetime
+    # Why there are no runs, where they could not be read.
+    unread: str = ""
 
 
 def read_overview(connection: psycopg.Connection[Any], names: Sequence[str] = ()) -> Overview:
@@ -71,10 +74,29 @@ def read_overview(connection: psycopg.Connection[Any], names: Sequence[str] = ()
         health = {row["name"]: row for row in read_health(connection)}
         with connection.cursor(row_factory=dict_row) as cursor:
             stats = cursor.execute(STAT, asked).fetchall()
-            runs = cursor.execute(RUNS, asked).fetchall()
-        indexes = [
-            IndexNow(stat, health[stat["name"]], quality(read_history(connection, stat["name"], HISTORY)))
-            for stat in stats
-        ]
-    latest = [LatestRun(row.pop("index"), row.pop("under_way"), PastRun(**row)) for row in runs]
-    return Overview(connection.info.dbname, indexes, latest, datetime.now(timezone.utc))
+        latest, unread = read_latest(connection, asked)
+        indexes = [read_now(connection, stat, health[stat["name"]]) for stat in stats]
+    return Overview(connection.info.dbname, indexes, latest, datetime.now(timezone.utc), unread)
+
+
+def read_latest(connection: psycopg.Connection[Any], asked: dict[str, Any]) -> tuple[list[LatestRun], str]:
+    try:
+        with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
+            rows = cursor.execute(RUNS, asked).fetchall()
+        return [LatestRun(row.pop("index"), row.pop("under_way"), past_run(row)) for row in rows], ""
+    except Exception as error:
+        if connection.closed:
+            raise
+        return [], f"The last runs cannot be read: {one_line(error)}"
+
+
+def read_now(connection: psycopg.Connection[Any], stat: dict[str, Any], health: dict[str, Any]) -> IndexNow:
+    """One index; what cannot be read of it is one of its problems, and no reason to show no index at all."""
+    try:
+        with connection.transaction():
+            return IndexNow(stat, health, quality(read_history(connection, stat["name"], HISTORY)))
+    except Exception as error:
+        if connection.closed:
+            raise
+        problems = [*health["problems"], f"its runs cannot be read: {one_line(error)}"]
+        return IndexNow(stat, {**health, "healthy": False, "problems": problems}, [])

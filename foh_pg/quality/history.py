@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row
+from psycopg.rows import dict_row
+
+from foh_pg.tables.metrics import readable
 
 RUNS = """
 SELECT * FROM (
@@ -54,8 +56,13 @@ def read_runs(
     connection: psycopg.Connection[Any], index: str, limit: int = 200, kinds: list[str] | None = None
 ) -> list[PastRun]:
     """The last runs of an index, the oldest first."""
-    with connection.cursor(row_factory=class_row(PastRun)) as cursor:
-        return cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
+    return [past_run(row) for row in rows]
+
+
+def past_run(row: dict[str, Any]) -> PastRun:
+    return PastRun(**{**row, "metrics": readable(row["metrics"])})
 
 
 def read_history(connection: psycopg.Connection[Any], index: str, limit: int = 200) -> list[PastRun]:

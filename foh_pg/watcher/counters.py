@@ -19,7 +19,7 @@ METRICS = (
     ("foh_lists_encoded_total", "counter", "Lists encoded again."),
     ("foh_rows_encoded_total", "counter", "Rows encoded again."),
     ("foh_last_run_failed", "gauge", "Whether an error ended the last run, whoever ran it."),
-    ("foh_index_ready", "gauge", "Whether the index is built."),
+    ("foh_index_ready", "gauge", "Whether the index is built and can be read."),
     ("foh_index_version", "gauge", "Version of the index."),
     ("foh_index_rows", "gauge", "Rows in the lists of the index."),
     ("foh_stale_bits_ratio", "gauge", "Share of stored bits estimated to be those of older hash functions."),
@@ -69,7 +69,7 @@ class Counters:
 
     def set(self, name: str, value: float, **labels: str) -> None:
         with self._lock:
-            self._values[name][tuple(sorted(labels.items()))] = value
+            self._values[name][tuple(sorted(labels.items()))] = float(value)
 
     def get(self, name: str, **labels: str) -> float:
         with self._lock:

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from foh_pg.errors import SessionError
+from foh_pg.tables.metrics import readable
 from foh_pg.tables.session import STANDBY
 from foh_pg.watcher.counters import Counters
 
@@ -17,15 +18,15 @@ SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s
        s.stream AS rows_waiting,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
        foh._leaves_of(i) IS DISTINCT FROM u.partitions AS moved,
-       s.deferred, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
+       s.deferred, s.problem, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
        extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
-FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._stat(i) s
+FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._figures(i) s
 LEFT JOIN LATERAL (
     SELECT x.error IS NOT NULL AS failed FROM foh.run x
     WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
     ORDER BY x.id DESC LIMIT 1) r ON true
 LEFT JOIN LATERAL (
-    SELECT x.to_version AS version, x.finished_at, x.metrics FROM foh.run x
+    SELECT coalesce(x.to_version, x.from_version) AS version, x.finished_at, x.metrics FROM foh.run x
     WHERE x.index = i.id AND x.kind = 'evaluate' AND x.finished_at IS NOT NULL AND x.error IS NULL
     ORDER BY x.id DESC LIMIT 1) e ON true
 WHERE i.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY i.name
@@ -39,12 +40,14 @@ class Stream(NamedTuple):
     name: str
     status: str
     version: int
+    # rows, stale, rows_waiting, deferred: None where problem says why they cannot be read.
     rows: int
     stale: float
     rows_waiting: int
     lag: float
     moved: bool
     deferred: int
+    problem: str | None
     failed: bool
     evaluated_version: int
     evaluated_at: float
@@ -53,13 +56,13 @@ class Stream(NamedTuple):
     @property
     def waits(self) -> bool:
         """Whether an update has something to do: entries wait, or partitions came, went or were emptied."""
-        return self.rows_waiting > 0 or self.moved
+        return self.problem is None and (self.rows_waiting > 0 or self.moved)
 
     def show(self, counters: Counters) -> None:
         """Bring the gauges of the index up to date."""
         gauges = {
             "foh_last_run_failed": self.failed,
-            "foh_index_ready": self.status == "ready",
+            "foh_index_ready": self.status == "ready" and self.problem is None,
             "foh_index_version": self.version,
             "foh_index_rows": self.rows,
             "foh_stale_bits_ratio": self.stale,
@@ -68,9 +71,11 @@ class Stream(NamedTuple):
             "foh_deferred_rows": self.deferred,
         }
         for name, value in gauges.items():
-            counters.set(name, float(value), index=self.name)
-        if self.evaluated is not None:
-            counters.show(self.name, self.evaluated_version, self.evaluated_at, self.evaluated)
+            if value is not None:
+                counters.set(name, float(value), index=self.name)
+        if isinstance(self.evaluated, dict):
+            found = readable(self.evaluated)
+            counters.show(self.name, self.evaluated_version, self.evaluated_at, found)
 
 
 def poll(connection: psycopg.Connection[Any], names: Sequence[str]) -> list[Stream]:

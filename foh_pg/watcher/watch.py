@@ -74,6 +74,8 @@ class Watcher:
     _connection: Connection | None = None
     _troubles: dict[str, Trouble] = field(default_factory=dict)
     _skipped: set[str] = field(default_factory=set)
+    # What cannot be read of an index, and so not be updated.
+    _ill: dict[str, str] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _working: bool = False
     _polled: float = field(default_factory=time.monotonic)
@@ -107,7 +109,7 @@ class Watcher:
                     self._last_error, first = "", False
                 except Stopped:
                     break
-                except (FohError, psycopg.Error) as error:
+                except Exception as error:
                     if first and isinstance(error, (IndexNotFound, SchemaError)):
                         raise
                     wait = self._lost(error, backoff)
@@ -128,7 +130,10 @@ class Watcher:
             said["stopping"] = True
         if self._last_error:
             said["error"] = self._last_error
-        said["indexes"] = {name: trouble.message or "ok" for name, trouble in self._troubles.copy().items()}
+        said["indexes"] = {
+            name: self._ill.get(name) or trouble.message or "ok"
+            for name, trouble in self._troubles.copy().items()
+        }
         return well, said
 
     # -- one look ------------------------------------------------------------------------------------------
@@ -153,11 +158,25 @@ class Watcher:
             raise IndexNotFound.named(min(missing))
         self._meet({stream.name for stream in found})
         for stream in found:
-            stream.show(self.counters)
+            self._show(stream)
             if stream.status != "ready" and stream.name not in self._skipped:
                 self._skipped.add(stream.name)
                 log.warning("index %r is not built yet: run foh-pg build %s", stream.name, stream.name)
         return found
+
+    def _show(self, stream: Stream) -> None:
+        """Bring the gauges of one index up to date; what is wrong with it is told once."""
+        try:
+            stream.show(self.counters)
+            problem = stream.problem
+        except Exception as error:
+            problem = f"what the database says of it cannot be shown: {one_line(error)}"
+        if problem is not None and problem != self._ill.get(stream.name):
+            log.error("index %r: %s; foh-pg doctor says what helps", stream.name, problem)
+        if problem is None:
+            self._ill.pop(stream.name, None)
+        else:
+            self._ill[stream.name] = problem
 
     def _meet(self, present: set[str]) -> None:
         """Begin to count for indexes that are new, forget those that are gone."""
@@ -167,6 +186,7 @@ class Watcher:
             self.counters.keep(present)
             for name in self._known - present:
                 self._troubles.pop(name, None)
+                self._ill.pop(name, None)
         self._known = present
 
     # -- one index -----------------------------------------------------------------------------------------
@@ -263,7 +283,8 @@ class Watcher:
         self.counters.add("foh_connection_errors_total")
         self._disconnect()
         wait = backoff.fail()
-        log.error("%s; trying again in %.0f s", self._last_error, wait)
+        ours = None if isinstance(error, (FohError, psycopg.Error)) else error
+        log.error("%s; trying again in %.0f s", self._last_error, wait, exc_info=ours)
         return wait
 
     def _disconnect(self) -> None:

@@ -7,8 +7,6 @@ CREATE OR REPLACE FUNCTION foh.check(name text, part int DEFAULT 0, parts int DE
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 DECLARE
     i foh.index := foh._index(name);
@@ -17,7 +15,7 @@ BEGIN
         RAISE EXCEPTION 'foh: there is no part % of %: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._check_tables(i) p;
+    RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._problems(i) p;
     IF FOUND THEN
         RETURN;
     ELSIF foh._citus_kind(i.source) = 'distributed' THEN

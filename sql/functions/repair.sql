@@ -3,14 +3,12 @@
 CREATE OR REPLACE FUNCTION foh.repair(name text) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 DECLARE
     i foh.index := foh._index(name);
     p record;
 BEGIN
-    SELECT t.problem, t.detail INTO p FROM foh._check_tables(i) t LIMIT 1;
+    SELECT t.problem, t.detail INTO p FROM foh._problems(i) t LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'foh: index % cannot be repaired: % (%)', quote_literal(name), p.problem, p.detail
             USING ERRCODE = 'object_not_in_prerequisite_state';

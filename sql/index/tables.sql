@@ -24,10 +24,10 @@ CREATE TABLE {center} (
     center    int PRIMARY KEY,
     area      int NOT NULL,
     embedding {center_type} NOT NULL,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
 ) WITH (fillfactor = 90);
 -- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
 CREATE INDEX {center_area_idx} ON {center} (area);
@@ -75,7 +75,7 @@ CREATE TABLE {stream} (
     center     int NOT NULL,
     geometry   bit({geometry_bits}),
     marks      bit({mark_bits}),
-    written_at timestamptz NOT NULL DEFAULT now(),
+    written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,

@@ -67,7 +67,7 @@ def test_an_answer_for_reading(products: psycopg.Connection[Any], database: Data
     result = CommandLine(database)("doctor", code=5)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("error: products: a trigger is missing or disabled (delete on public.product")
-    assert lines[1] == "  -> run foh-pg refresh products, then foh-pg repair products"
+    assert lines[1] == "  -> run foh-pg refresh products, then foh-pg check products --repair"
 
 
 class TestDatabase:
@@ -187,7 +187,7 @@ class TestIndex:
         products.execute(statement)
         finding = only(doctor(), "triggers")
         assert "insert on public.product" in finding["found"]
-        assert finding["cure"] == "run foh-pg refresh products, then foh-pg repair products"
+        assert finding["cure"] == "run foh-pg refresh products, then foh-pg check products --repair"
 
     def test_a_column_was_renamed(
         self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
@@ -278,7 +278,7 @@ class TestIndex:
                SELECT id, 'update', now(), '{"map": 0.3, "map_present": 0.5, "refused": true}'
                FROM foh.index, generate_series(1, 3)"""
         )
-        assert only(doctor(), "model")["cure"].startswith("foh-pg rebuild products")
+        assert only(doctor(), "model")["cure"].startswith("foh-pg build products --again")
 
 
 def write(connection: psycopg.Connection[Any], *keys: int) -> None:
@@ -286,3 +286,30 @@ def write(connection: psycopg.Connection[Any], *keys: int) -> None:
         "INSERT INTO product SELECT k, format('[%%s,1,%%s]', k %% 7, k %% 5)::extensions.vector, '{a}' FROM unnest(%s::int[]) k",
         [list(keys)],
     )
+
+
+class TestNeverDies:
+    def test_a_column_was_renamed(
+        self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
+    ) -> None:
+        products.execute("GRANT USAGE ON SCHEMA public TO app_reader")
+        products.execute('SELECT foh."grant"(%s, reader => %s)', ["products", "app_reader"])
+        products.execute("ALTER TABLE product RENAME COLUMN embedding TO vec")
+        for arguments in ([], ["--role=app_reader"]):
+            found = doctor(*arguments)
+            finding = only(found, "table")
+            assert "embedding is named vec" in finding["found"]
+            assert finding["cure"] == "run foh-pg refresh products"
+            assert not any("embedding)" in each["cure"] for each in found), "a right on a column that is gone"
+
+    def test_what_cannot_be_looked_at_is_a_finding(
+        self,
+        products: psycopg.Connection[Any],
+        superuser: psycopg.Connection[Any],
+        doctor: Callable[..., Findings],
+    ) -> None:
+        products.execute("ALTER TABLE product DISABLE TRIGGER USER")
+        superuser.execute("ALTER TABLE foh.run RENAME COLUMN metrics TO figures")
+        found = doctor()
+        assert "delete on public.product" in only(found, "triggers")["found"]
+        assert "could not be looked at: column x.metrics does not exist" in only(found, "stream")["found"]

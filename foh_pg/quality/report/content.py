@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.errors import IndexNotFound
+from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.quality.history import PastRun, read_history
 
 STAT = "SELECT * FROM foh.index_stat WHERE name = %(name)s"
@@ -55,6 +55,8 @@ def read_content(
             stat = cursor.execute(STAT, {"name": name}).fetchone()
         if stat is None:
             raise IndexNotFound.named(name)
+        if stat["rows"] is None:
+            raise BuildError(f"index {name!r}: {stat['status']}")
         with connection.cursor(row_factory=tuple_row) as cursor:
             (found,) = cursor.execute(NAMES, {"name": name}).fetchone() or ({},)
             names = {key: sql.SQL(str(value)) for key, value in found.items()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from foh_pg.quality.history import PastRun, Quality, quality
 from foh_pg.quality.report import svg
@@ -58,15 +59,24 @@ def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
         ("exact", "exact distance", True),
         ("random", "random hyperplanes", True),
     )
-    series = [
-        Series(name, [(version, found[way]["map100"]) for version, found in measured], dashed)
-        for way, name, dashed in ways
-    ]
+    series = drawn(Series(name, scores(measured, way, "map100"), dashed) for way, name, dashed in ways)
+    if not series:
+        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
     note = (
         "mAP@100 by label. Rows that never trained ask, each left out of its own answer; the index through "
         "its SQL search, the other two over the whole table."
     )
     return Figure(title, svg.lines(series, y_label="mAP@100", x_label="version"), note)
+
+
+def scores(measured: Sequence[tuple[int, dict[str, Any]]], way: str, name: str) -> list[tuple[float, float]]:
+    """A figure of each evaluation that has it, by version."""
+    return [(float(v), found[way][name]) for v, found in measured if name in found.get(way, {})]
+
+
+def drawn(series: Iterable[Series]) -> list[Series]:
+    """Those that have a point."""
+    return [one for one in series if one.points]
 
 
 def nearness(content: Content, points: Sequence[Quality]) -> Figure:
@@ -77,17 +87,20 @@ def nearness(content: Content, points: Sequence[Quality]) -> Figure:
     if not measured:
         return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
     series = [
-        Series("P@10", [(version, found["index"]["p10"]) for version, found in measured]),
-        Series("recall@10", [(version, found["index"]["recall10"]) for version, found in measured]),
-        Series("P@10 of the exact distance", [(v, found["exact"]["p10"]) for v, found in measured], True),
+        Series("P@10", scores(measured, "index", "p10")),
+        Series("recall@10", scores(measured, "index", "recall10")),
+        Series("P@10 of the exact distance", scores(measured, "exact", "p10"), True),
     ]
-    last = measured[-1][1]
     note = (
         "The share of the first ten that has a label of the query, and the share of the exact ten that is "
-        f"among them. The mean distance of the first ten is {last['index']['distance10']:.4g}, of the exact "
-        f"ten {last['exact']['distance10']:.4g}."
+        "among them."
     )
-    return Figure(title, svg.lines(series, y_label="share", x_label="version", from_zero=True), note)
+    here, exact = scores(measured, "index", "distance10"), scores(measured, "exact", "distance10")
+    if here and exact:
+        note += (
+            f" The mean distance of the first ten is {here[-1][1]:.4g}, of the exact ten {exact[-1][1]:.4g}."
+        )
+    return Figure(title, svg.lines(drawn(series), y_label="share", x_label="version", from_zero=True), note)
 
 
 def kept(content: Content, points: Sequence[Quality]) -> Figure:
@@ -95,7 +108,7 @@ def kept(content: Content, points: Sequence[Quality]) -> Figure:
     measured = [p.evaluated["kept"] for p in points if p.evaluated and "kept" in p.evaluated]
     if not measured:
         return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
-    rows = [(name, measured[-1][step]) for step, name in STEPS.items()]
+    rows = [(name, measured[-1][step]) for step, name in STEPS.items() if step in measured[-1]]
     note = "Of the ten nearest rows: the share in the lists that a search reads, and after each further step."
     return Figure(title, svg.lying(rows, label=title), note)
 
@@ -106,8 +119,8 @@ def held_out(points: Sequence[Quality]) -> Figure:
     if not seen:
         return Figure(title, "", "No run has learned from enough held-out rows yet.")
     note = "mAP of recent held-out rows among each other, before the model was served."
-    drawn = svg.lines([Series("mAP", seen)], y_label="mAP", x_label="version")
-    return Figure(title, drawn, note)
+    line = svg.lines([Series("mAP", seen)], y_label="mAP", x_label="version")
+    return Figure(title, line, note)
 
 
 def bits(runs: Sequence[PastRun]) -> Figure:

@@ -11,7 +11,7 @@ import foh_pg
 from foh_pg.quality.history import PastRun
 from foh_pg.quality.report.content import Content
 from foh_pg.quality.report.figures import Figure, figures
-from foh_pg.quality.report.svg import number
+from foh_pg.quality.report.svg import number, percent
 from foh_pg.tables.ranking import ranking_text
 
 STYLE = """
@@ -83,10 +83,10 @@ def facts(stat: dict[str, Any]) -> str:
         "ranks by": ranking_text(stat["ranking"]),
         "rows in lists": number(stat["rows"]),
         "lists": number(stat["centers"]),
-        "stale bits": f"{stat['stale']:.2%}",
+        "stale bits": percent(stat["stale"]),
         "waiting in the stream": number(stat["stream"]),
         "oldest has waited": f"{stat['lag_seconds']:.0f} s" if stat["stream"] else "–",
-        "size": f"{stat['bytes'] / 1e6:.1f} MB",
+        "size": f"{(stat['bytes'] or 0) / 1e6:.1f} MB",
     }
     return (
         "<dl>"

@@ -43,20 +43,27 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def number(value: float) -> str:
-    """A number as short as it can be read.
+def number(value: float | None) -> str:
+    """A number as short as it can be read; a dash where it is not known.
 
     Examples
     --------
-    >>> [number(x) for x in (0, 0.25, 3.0, 1500, 25000, 2_500_000)]
-    ['0', '0.25', '3', '1500', '25k', '2.5M']
+    >>> [number(x) for x in (0, 0.25, 3.0, 1500, 25000, 2_500_000, None)]
+    ['0', '0.25', '3', '1500', '25k', '2.5M', '–']
     """
+    if value is None:
+        return "–"
     if value == 0:
         return "0"
     for bound, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= bound:
             return f"{value / (1e3 if unit == 'k' else bound):.4g}{unit}"
     return f"{value:.4g}"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent; a dash where it is not known."""
+    return "–" if value is None else f"{value:.2%}"
 
 
 @dataclass(frozen=True)

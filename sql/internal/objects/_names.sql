@@ -68,13 +68,12 @@ BEGIN
         labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
-    SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
-    FROM unnest(foh._suffixes()) suffix;
-    -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
+    SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
-        'owner', quote_literal(foh._source_owner(i)),
+        -- The tables that the functions of the index read, for foh._open.
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         'shows_shards', foh._shows_shards(i.source),
-        -- A database in SQL_ASCII may hold bytes that are not valid UTF8.
+        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(

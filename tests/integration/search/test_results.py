@@ -23,7 +23,7 @@ KEYS = {
 
 def test_keys_keep_their_type(new_shop) -> None:
     for number, key_type in enumerate(KEYS):
-        check_key_type(new_shop(key_type=key_type, source=f"public.item{number}", index=f"items {number}"))
+        check_key_type(new_shop(key_type=key_type, source=f"public.item{number}", index=f"items{number}"))
 
 
 def check_key_type(shop: Shop) -> None:
@@ -246,7 +246,7 @@ class TestBadArguments:
 
 def test_zero_vectors(new_shop) -> None:
     for number, distance in enumerate(["cosine", "l2", "ip"]):
-        shop = new_shop(index=f"zero {number}", source=f"public.zero{number}", distance=distance)
+        shop = new_shop(index=f"zero{number}", source=f"public.zero{number}", distance=distance)
         base = np.vstack([vectors(30), np.zeros((3, 8))])
         shop.fill(range(33), base)
         shop.install()

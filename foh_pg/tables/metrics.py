@@ -1,0 +1,45 @@
+"""The metrics of a run, as far as programs can read them: anybody who may update an index can write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+# What runs write into their metrics that is read here: numbers, groups of numbers, and notes.
+NUMBERS = ("map", "map_present", "flipped", "lag_seconds")
+GROUPS = ("index", "exact", "random", "kept")
+
+
+def readable(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of a run without what no run of ours writes; a note names what was left out.
+
+    Examples
+    --------
+    >>> readable({"map": 0.5, "index": {"p10": 0.4}, "other": [1]})
+    {'map': 0.5, 'index': {'p10': 0.4}, 'other': [1]}
+    >>> readable({"map": "boo", "index": [1]})
+    {'notes': ['not shown, for foh_pg has not written it: map, index']}
+    """
+    known = (*NUMBERS, *GROUPS, "notes")
+    strange = [name for name in known if name in metrics and not is_readable(name, metrics[name])]
+    kept = {name: value for name, value in metrics.items() if name not in strange}
+    if strange:
+        said = f"not shown, for foh_pg has not written it: {', '.join(strange)}"
+        kept["notes"] = [*kept.get("notes", []), said]
+    return kept
+
+
+def is_readable(name: str, value: Any) -> bool:
+    if name == "notes":
+        return isinstance(value, list) and all(isinstance(note, str) for note in value)
+    if name in NUMBERS:
+        return value is None or is_number(value)
+    return isinstance(value, dict) and all(map(is_number, value.values()))
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else value.bit_length() < 1000
