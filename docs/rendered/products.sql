@@ -16,11 +16,13 @@ CREATE TABLE IF NOT EXISTS foh.products_projection (
 CREATE TABLE foh.products_quantizer (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
-    threshold extensions.vector(129) NOT NULL,
-    -- Where several dimensions share a bit, the sign that each is taken with.
-    signs     extensions.vector(3) NOT NULL
-    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+    -- The sign that each number is taken with, before all are turned.
+    signs     extensions.halfvec(3) NOT NULL,
+    -- All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold extensions.vector(512) NOT NULL
+    -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE foh.products_quantizer ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE foh.products_area (
     area      int PRIMARY KEY,
@@ -45,7 +47,7 @@ CREATE TABLE foh.products_list (
     center   int NOT NULL,
     part     int NOT NULL,
     ids      bigint[] NOT NULL,
-    geometry bit(129)[] NOT NULL,
+    geometry bit(512)[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit(80)[] NOT NULL,
     PRIMARY KEY (center, part),
@@ -79,7 +81,7 @@ CREATE TABLE foh.products_stream (
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL,
     center     int NOT NULL,
-    geometry   bit(129),
+    geometry   bit(512),
     marks      bit(80),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
@@ -119,7 +121,7 @@ CREATE OR REPLACE FUNCTION foh.products_bit_score(distance integer)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.00390625::pg_catalog.float8
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
@@ -282,7 +284,7 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, extensions.binary_quantize((v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u) OPERATOR(extensions.-) g.threshold) AS geometry, v.x IS NOT NULL AS usable
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT v.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
     FROM (SELECT s.key, s.x, extensions.l2_normalize(s.x) AS u
           FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
                 WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
@@ -314,7 +316,7 @@ UNION ALL
 SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', p.key::text, NULL, NULL
 FROM present p WHERE NOT p.usable
 UNION ALL
-SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 129 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
+SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 512 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
 FROM (SELECT c.key, c.center, c.geometry, 2 AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
@@ -435,7 +437,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers((extensions.l2_normalize(query))::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -562,7 +564,7 @@ DECLARE
     -- The query as rows and centers are compared with it.
     unit extensions.vector := extensions.l2_normalize(vector);
     center_unit extensions.halfvec := unit::extensions.halfvec;
-    query_geometry bit(129);
+    query_geometry bit(512);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -579,7 +581,7 @@ BEGIN
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            coalesce(shortlist, NULL, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
-           m.probes, m.weight_code, m.weight_votes, extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           m.probes, m.weight_code, m.weight_votes, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT unit OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
            ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
@@ -660,7 +662,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                                              coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
                                              array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
                                       FROM voters v) v OFFSET 0) v OFFSET 0) e
-              ORDER BY e.distance::float8 * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
+              ORDER BY e.distance::float8 * 0.00390625::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
@@ -714,7 +716,7 @@ AS $function$
                                    FROM foh.products_center c WHERE c.area = a.area OFFSET 0) c
                ORDER BY c.distance, c.center LIMIT 1), 0)
     FROM (
-        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
+        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT b.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
         FROM (
             SELECT a.u, a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (

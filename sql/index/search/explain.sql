@@ -25,7 +25,7 @@ BEGIN
     END IF;
     SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, chosen.probed) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(({explained_unit}){center_cast}, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
     END IF;

@@ -24,6 +24,9 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
+    -- A vector as it is compared with centers and turned into bits. Single precision could not hold sums of the longest ones.
+    compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
+        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -112,11 +115,12 @@ BEGIN
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'row_unit', unit || '($1)',
-        'query_unit', unit || '(vector)'
+        'row_unit', format(compared, v, '$1'),
+        'query_unit', format(compared, v, 'vector'),
+        'explained_unit', format(compared, v, 'query'),
+        'checked_unit', format(compared, v, 's.x')
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
         'row_geometry', format(geometry, v, 'b.u'),
         'query_geometry', format(geometry, v, 'unit'),
         'signature_modulus', greatest(signature_bits, 1),

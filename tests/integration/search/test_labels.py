@@ -13,7 +13,7 @@ from foh_pg.updater import build, update
 from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support.postgres import Database
 
-QUERY = vectors(1, seed=6)[0]
+QUERY = vectors(1, seed=8)[0]
 BASE = vectors(200)
 EXACT = exact_distance(BASE, QUERY)
 # The nearest rows alone say of what kind the query is, and a row of another kind counts as twice as far.
