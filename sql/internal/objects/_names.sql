@@ -141,8 +141,8 @@ BEGIN
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
-        'reach_chosen', format('least(width_bucket(coalesce(recall, %s::float8), m.reach_recall) + 1, cardinality(m.reach_recall))',
-                               coalesce(i.options ->> 'recall', 'NULL')),
+        'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
+                               coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
         'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                 coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
