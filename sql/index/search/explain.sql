@@ -12,10 +12,15 @@ DECLARE
     -- The model, and what was chosen by it.
     chosen record;
     target float8 := coalesce(recall, {recall_option}::float8);
+    -- The query as rows and centers are compared with it.
+    unit {vector}.vector;
+    geometry bit({geometry_bits});
     centers int[];
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
+    unit := {explained_unit};
+    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -25,7 +30,7 @@ BEGIN
     END IF;
     SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}(({explained_unit}){center_cast}, chosen.probed) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
     END IF;

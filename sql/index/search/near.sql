@@ -32,7 +32,6 @@ DECLARE
     centers int[];
     -- The query as rows and centers are compared with it.
     unit {vector}.vector := {query_unit};
-    center_unit {query_type} := unit{center_cast};
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
     -- How much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row of another
@@ -50,8 +49,8 @@ BEGIN
     SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
-           m.ranked, m.probes, m.weight_code, m.lean, {query_geometry}, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
-           ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n)
+           m.ranked, m.probes, m.weight_code, m.lean, q.geometry, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
                  {probes_chosen} AS probes, {shortlist_chosen} AS ranked,
@@ -60,7 +59,7 @@ BEGIN
                   WHERE m.lean > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
                 FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m OFFSET 0) m
-    CROSS JOIN {quantizer} g;
+    CROSS JOIN (SELECT {query_geometry} AS geometry FROM {quantizer} g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
