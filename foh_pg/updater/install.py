@@ -11,7 +11,6 @@ import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.codes import pack
-from foh_pg.clustering import default_probes
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
@@ -171,7 +170,6 @@ def _write_model(session: Session, new: Installation) -> None:
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
         **ranking.to_dict(),
-        "probes": ranking.probes or default_probes(len(new.after)),
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,
         "reach_shortlists": [step.shortlist for step in ranking.reach] or None,

@@ -140,6 +140,7 @@ BEGIN
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
+        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
         'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
