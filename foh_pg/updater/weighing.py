@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
 from foh_pg.tables.index_row import IndexForm, IndexRow
-from foh_pg.tables.model import Model, label_lists
+from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_sample
-from foh_pg.updater.scan import exact_distances
+from foh_pg.updater.scan import exact_distances, sharing
 from foh_pg.updater.training import held_out
 
 # At most this many rows are queries; with fewer than LEAST_QUERIES nothing is chosen.
@@ -201,7 +200,7 @@ class Trial:
     def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
-        self.relevant = _sharing(queries, base)
+        self.relevant = sharing(queries, base)
         unit = {"cosine": 1.0, "l2": model.scale, "ip": model.scale**2}[index.distance]
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)
         for start in range(0, len(base), BASE_CHUNK):
@@ -337,16 +336,3 @@ def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[An
     if metric == "l2":
         return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
     return np.asarray(-(left @ right.T))
-
-
-def _sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
-    """Whether each query shares a label with each row of the base."""
-    names: dict[str, int] = {}
-    sides = []
-    for rows in (queries, base):
-        lists = [[names.setdefault(name, len(names)) for name in row] for row in label_lists(rows.labels)]
-        columns = np.array([number for row in lists for number in row], dtype=np.int64)
-        bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
-        sides.append((np.ones(len(columns), dtype=np.float32), columns, bounds))
-    left, right = (sparse.csr_matrix(side, shape=(len(side[2]) - 1, len(names))) for side in sides)
-    return np.asarray((left @ right.T).toarray() > 0)
