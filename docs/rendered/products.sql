@@ -16,11 +16,13 @@ CREATE TABLE IF NOT EXISTS foh.products_projection (
 CREATE TABLE foh.products_quantizer (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
-    threshold extensions.vector(129) NOT NULL,
-    -- Where several dimensions share a bit, the sign that each is taken with.
-    signs     extensions.vector(3) NOT NULL
-    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+    -- The sign that each number is taken with, before all are turned.
+    signs     extensions.halfvec(3) NOT NULL,
+    -- All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold extensions.vector(512) NOT NULL
+    -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE foh.products_quantizer ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE foh.products_area (
     area      int PRIMARY KEY,
@@ -45,7 +47,7 @@ CREATE TABLE foh.products_list (
     center   int NOT NULL,
     part     int NOT NULL,
     ids      bigint[] NOT NULL,
-    geometry bit(129)[] NOT NULL,
+    geometry bit(512)[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit(80)[] NOT NULL,
     PRIMARY KEY (center, part),
@@ -79,7 +81,7 @@ CREATE TABLE foh.products_stream (
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL,
     center     int NOT NULL,
-    geometry   bit(129),
+    geometry   bit(512),
     marks      bit(80),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
@@ -119,7 +121,7 @@ CREATE OR REPLACE FUNCTION foh.products_bit_score(distance integer)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.00390625::pg_catalog.float8
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
@@ -221,13 +223,13 @@ BEGIN
             INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
             SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
             FROM (SELECT k.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
-                      SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = k.key OFFSET 0) w ON true OFFSET 0) v,
+                      SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = k.key OFFSET 0) w ON true OFFSET 0) v,
                  LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks, fresh)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
-        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM new_rows s WHERE s.embedding IS NOT NULL OFFSET 0) v,
+        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM new_rows s WHERE s.embedding IS NOT NULL OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO foh.products_stream (key, op, version, center)
@@ -236,7 +238,7 @@ BEGIN
         -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
+        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels
               FROM new_rows s FULL JOIN old_rows o ON o.id = s.id
               WHERE s.id IS NULL OR o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
@@ -282,7 +284,7 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, extensions.binary_quantize((v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u) OPERATOR(extensions.-) g.threshold) AS geometry, v.x IS NOT NULL AS usable
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT v.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
     FROM (SELECT s.key, s.x, extensions.l2_normalize(s.x) AS u
           FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
                 WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
@@ -293,7 +295,7 @@ WITH marker AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest(0.01, o.stale) FROM foh.products_center o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
     FROM current c CROSS JOIN model m
-    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
                         CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
@@ -314,7 +316,7 @@ UNION ALL
 SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', p.key::text, NULL, NULL
 FROM present p WHERE NOT p.usable
 UNION ALL
-SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 129 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
+SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 512 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
 FROM (SELECT c.key, c.center, c.geometry, 2 AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
@@ -435,7 +437,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers((extensions.l2_normalize(query))::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -503,7 +505,7 @@ BEGIN
                CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.source, 0)).object_names = '{public,product}'::text[]
                     THEN has_schema_privilege('public', 'USAGE') ELSE false END
                AND 3 = (SELECT count(*) FROM pg_attribute a
-                           WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND a.atttypid = 'text[]'::regtype AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
+                           WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND format_type(a.atttypid, NULL) = 'text[]' AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.source, a.attnum)).object_names[3] = a.attname::text
@@ -531,7 +533,7 @@ BEGIN
     PERFORM foh._guard('products', caller);
     RETURN QUERY
         SELECT l.name, count(*)
-        FROM (SELECT s.tags::text[] AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
+        FROM (SELECT array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
         CROSS JOIN LATERAL (SELECT DISTINCT u.name FROM unnest(r.labels) AS u (name) WHERE u.name IS NOT NULL) l
         GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT top;
 END
@@ -562,7 +564,7 @@ DECLARE
     -- The query as rows and centers are compared with it.
     unit extensions.vector := extensions.l2_normalize(vector);
     center_unit extensions.halfvec := unit::extensions.halfvec;
-    query_geometry bit(129);
+    query_geometry bit(512);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -579,7 +581,7 @@ BEGIN
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            coalesce(shortlist, NULL, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
-           m.probes, m.weight_code, m.weight_votes, extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           m.probes, m.weight_code, m.weight_votes, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT unit OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
            ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
@@ -660,7 +662,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                                              coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
                                              array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
                                       FROM voters v) v OFFSET 0) v OFFSET 0) e
-              ORDER BY e.distance::float8 * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
+              ORDER BY e.distance::float8 * 0.00390625::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
@@ -714,7 +716,7 @@ AS $function$
                                    FROM foh.products_center c WHERE c.area = a.area OFFSET 0) c
                ORDER BY c.distance, c.center LIMIT 1), 0)
     FROM (
-        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
+        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT b.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
         FROM (
             SELECT a.u, a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
@@ -787,7 +789,7 @@ WITH marker AS (
     SELECT l.key, l.geometry, l.marks, true FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks
-    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
+    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
     CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL
 ), difference AS MATERIALIZED (
     SELECT p.key, 'missing' AS kind FROM present p WHERE NOT EXISTS (SELECT FROM indexed i WHERE i.key = p.key)
@@ -820,17 +822,17 @@ AS $function$
 BEGIN
     PERFORM foh._guard('products', caller);
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels FROM public.product s
+        RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s
                                       WHERE s.id = ANY ($1) OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
-        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+        RETURN QUERY SELECT s.id, s.embedding, array_replace(s.tags::text[], '', NULL) FROM public.product s
                      WHERE s.embedding IS NOT NULL ORDER BY s.id LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
-        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+        RETURN QUERY SELECT s.id, s.embedding, array_replace(s.tags::text[], '', NULL) FROM public.product s
                      WHERE s.embedding IS NOT NULL AND s.id > $2 ORDER BY s.id LIMIT wanted;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels
-                     FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels
+                     FROM (SELECT s.id AS key, s.embedding AS x, array_replace(s.tags::text[], '', NULL) AS labels
                            FROM (SELECT s.*, encode(sha256(convert_to(s.id::text, 'UTF8')), 'hex') AS "foh digest" FROM public.product s OFFSET 0) s
                            WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
                              AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v

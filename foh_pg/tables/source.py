@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
-from foh_pg.hashing import Vectors
+from foh_pg.geometry import Vectors
 from foh_pg.postgres.binary_copy import Nullable, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray

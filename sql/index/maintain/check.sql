@@ -38,7 +38,7 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     SELECT v.key, {checked_geometry} AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.key, s.x, {unit}(s.x) AS u
+    FROM (SELECT s.key, s.x, {checked_unit} AS u
           FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
                 WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g

@@ -26,7 +26,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
     ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, reach) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(({explained_unit}){center_cast}, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),

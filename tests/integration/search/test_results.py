@@ -143,14 +143,6 @@ def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:
     assert shop.code(query)[GEOMETRY:] == expected
 
 
-def test_the_geometry_bits_are_those_of_the_thresholds(shop: Shop) -> None:
-    [(threshold,)] = shop.run("SELECT threshold::real[] FROM {quantizer}").fetchall()
-    query = vectors(1, seed=5)[0]
-    unit = np.tile(query / np.linalg.norm(query), GEOMETRY // len(query))
-    expected = "".join("1" if value > 0 else "0" for value in unit - np.array(threshold))
-    assert shop.code(query)[:GEOMETRY] == expected
-
-
 def test_hamming_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
     distances = differing(shop, query)
