@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
+from foh_pg.arrays.metrics import share_found
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
@@ -142,10 +143,11 @@ def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:
 
 @dataclass(frozen=True)
 class Answers:
-    """Precision and recall of each query, and the mean distance of what it was answered."""
+    """Of each query precision, recall and both, and the mean distance of what it was answered."""
 
     precision: Floats
     recall: Floats
+    both: Floats
     distance: Floats
 
     @property
@@ -208,6 +210,8 @@ class Trial:
             self.distances[:, chunk] = exact_distances(index, self.vectors, base.vectors[chunk]) / unit
         self.nearest = nearest = _smallest(self.distances, K)
         self.exact = np.array([self.relevant[i, row].mean() for i, row in enumerate(nearest)])
+        alike = np.where(self.relevant, self.distances, np.inf)
+        self.alike = [row[np.isfinite(alike[i, row])].tolist() for i, row in enumerate(_smallest(alike, K))]
         base_codes = model.encode(base.vectors, base.labels)
         codes = model.encode(self.vectors)
         self.geometry = model.geometry_bits(base.vectors)
@@ -265,10 +269,10 @@ class Trial:
         shares = np.take_along_axis(found.relevant, answer, axis=1).sum(axis=1) / k
         far = np.take_along_axis(found.distances, answer, axis=1)
         distance = np.nanmean(np.where(np.isfinite(far), far, np.nan), axis=1)
-        hits = (found.rows[np.arange(len(answer))[:, None], answer][:, :, None] == self.nearest[:, None]).any(
-            axis=2
-        )
-        return Answers(shares, hits.sum(axis=1) / self.nearest.shape[1], distance)
+        rows = [set(row.tolist()) for row in found.rows[np.arange(len(answer))[:, None], answer]]
+        recall = [share_found(row, self.nearest[i].tolist()) for i, row in enumerate(rows)]
+        both = [share_found(row, self.alike[i]) for i, row in enumerate(rows)]
+        return Answers(shares, np.array(recall), np.array(both), distance)
 
 
 @dataclass(frozen=True)

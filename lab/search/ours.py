@@ -104,7 +104,7 @@ def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
         short=sql.Literal(bits - 1),
         bits=sql.Literal(bits),
         list=sql.Identifier("foh", f"{name}_list"),
-        nearest=sql.Identifier("foh", f"{name}_nearest_centers"),
+        nearest=sql.Identifier("foh", f"{name}_nearestcenters"),
         probes=sql.Literal(probes),
         k=sql.Literal(k),
     )

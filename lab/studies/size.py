@@ -189,7 +189,7 @@ def reads(connection: psycopg.Connection[Any], queries: npt.NDArray[Any]) -> Row
         # All areas, and the centers of the nearest.
         plan = connection.execute(
             """EXPLAIN (ANALYZE, FORMAT JSON)
-               SELECT * FROM foh.items_nearest_centers(l2_normalize(%s)::halfvec, %s)""",
+               SELECT * FROM foh.items_nearestcenters(l2_normalize(%s)::halfvec, %s)""",
             (query, int(steps["centers probed"])),
         ).fetchone()
         compared += rows_scanned(plan[0][0]["Plan"]) if plan else 0
