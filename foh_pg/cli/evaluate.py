@@ -38,9 +38,7 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     else:
         print_table(lines(run))
         click.echo(f"\n{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}; ± is the standard error.")
-        click.echo(
-            f"{run.metrics['own_first']:.1%} of the rows are first when their own vector asks; ", nl=False
-        )
+        click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
         click.echo(kept(run.metrics["kept"]))
     seconds = sum(run.phases.values())
     say(

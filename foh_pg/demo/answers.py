@@ -92,8 +92,8 @@ def quality(
         judge(keys, shared[i], max(1, len(keys)), best.nearest[i], best.alike[i])
         for i, keys in enumerate(found)
     ]
-    means = [mean_of([one[measure] for one in judged]) for measure in range(3)]
-    return Quality(*means, float(np.mean([distance for _, _, distance in rows])))
+    precision, recall, both = (mean_of([one[measure] for one in judged]) for measure in range(3))
+    return Quality(precision, recall, both, float(np.mean([distance for _, _, distance in rows])))
 
 
 def packages(connection: psycopg.Connection[Any], keys: Sequence[int]) -> dict[int, tuple[str, list[str]]]:

@@ -140,7 +140,8 @@ def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packag
         table.add_row(name, *percents, f"{shares.distance:.3f}")
     console.print(table)
     console.print(
-        "\nboth@10 is the share, of the ten nearest packages that share a tag with the one that asks, that was found."
+        "\nboth@10 is the share, of the ten nearest packages that share a tag with the one that asks,\n"
+        "that was found."
     )
     console.print()
 

@@ -81,7 +81,7 @@ class Split:
 
     @cached_property
     def alike(self) -> list[Rows]:
-        """The exact ten nearest of each query among the rows that share a label with it, by place in the base."""
+        """The ten nearest of each query among the rows that share a label with it, by place in the base."""
         base, columns = unit(self.data.X[self.base]), len(self.data.label_names)
         hot = self.data.sets.take(self.base).multi_hot(columns, np.float32)
         asked = self.data.sets.take(self.queries).multi_hot(columns, np.float32)

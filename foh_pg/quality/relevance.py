@@ -35,7 +35,7 @@ class Quality:
     shares: dict[int, npt.NDArray[np.float64]]
     # Precision at each of `RECALL_LEVELS`.
     curve: npt.NDArray[np.float64]
-    # recall, both, distance: of the first ten; see `foh_pg.arrays.metrics.judge`, and the mean cosine distance.
+    # recall, both, distance: of the first ten; see `foh_pg.arrays.metrics.judge`; the mean cosine distance.
     recall: float
     both: float
     distance: float

@@ -44,7 +44,7 @@ METRICS = (
     (
         "foh_evaluated_both10",
         "gauge",
-        "Share of the ten nearest rows that share a label with the query that was returned, by foh-pg evaluate.",
+        "Share found of the ten nearest rows that share a label with the query, by foh-pg evaluate.",
     ),
     ("foh_evaluated_version", "gauge", "Version of the index that foh-pg evaluate measured last."),
     ("foh_evaluated_timestamp_seconds", "gauge", "When foh-pg evaluate last measured the index."),

@@ -66,7 +66,7 @@ class Indexed:
             return made
         known = split.hide_labels(hidden)
         without = Trial(self.index, self.model, rows_of(known, known.base), queries)
-        without.relevant, without.exact = made.relevant, made.exact
+        without.relevant, without.exact, without.alike = made.relevant, made.exact, made.alike
         return without
 
 

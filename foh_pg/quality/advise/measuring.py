@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.metrics import mean_of
 from foh_pg.learners import RandomHyperplanes
 from foh_pg.quality import relevance
 from foh_pg.quality.advise.indexing import Indexed
@@ -43,7 +44,8 @@ class Figure:
     # For each k, of each query the share of relevant rows among the first k.
     shares: Mapping[int, npt.NDArray[np.float64]]
     megabytes: float | None
-    # recall, distance, both: of the first ten; see `foh_pg.arrays.metrics.judge`, and the mean cosine distance.
+    # recall, distance, both: of the first ten; distance is the mean cosine distance, for the others see
+    # `foh_pg.arrays.metrics.judge`.
     recall: float | None = None
     distance: float | None = None
     both: float | None = None
@@ -133,16 +135,15 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
             size,
             float(first.recall.mean()),
             float(first.distance.mean()),
-            float(first.both.mean()),
+            mean_of(first.both.tolist()),
         )
 
 
 def _figure(
     way: str, bits: int | None, ranked_by: str, quality: relevance.Quality, megabytes: float | None
 ) -> Figure:
-    return Figure(
-        way, bits, ranked_by, quality.shares, megabytes, quality.recall, quality.distance, quality.both
-    )
+    near = quality.recall, quality.distance, quality.both
+    return Figure(way, bits, ranked_by, quality.shares, megabytes, *near)
 
 
 def _rounded(value: float | None) -> float | None:
