@@ -94,17 +94,19 @@ ALTER TABLE foh.model_state ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE foh.run (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     index        int NOT NULL,
-    kind         text NOT NULL,
-    started_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    finished_at  timestamptz,
-    from_version bigint,
+    kind         text NOT NULL CHECK (kind IN ('build', 'rebuild', 'rollback', 'update', 'evaluate')),
+    -- Within what clients can show: Python has no year 10 000, and no program has infinity.
+    started_at   timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (started_at > '1970-01-01Z' AND started_at < '9000-01-01Z'),
+    finished_at  timestamptz CHECK (finished_at > '1970-01-01Z' AND finished_at < '9000-01-01Z'),
+    from_version bigint NOT NULL DEFAULT 1,
     to_version   bigint,
-    rows         bigint NOT NULL DEFAULT 0,
-    lists        bigint NOT NULL DEFAULT 0,
-    rows_encoded bigint NOT NULL DEFAULT 0,
-    stale        float8,
-    phases       jsonb NOT NULL DEFAULT '{}',
-    metrics      jsonb NOT NULL DEFAULT '{}',
+    rows         bigint NOT NULL DEFAULT 0 CHECK (rows >= 0),
+    lists        bigint NOT NULL DEFAULT 0 CHECK (lists >= 0),
+    rows_encoded bigint NOT NULL DEFAULT 0 CHECK (rows_encoded >= 0),
+    stale        float8 CHECK (stale BETWEEN 0 AND 1),
+    -- Seconds by the name of a phase.
+    phases       jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(phases) = 'object' AND NOT phases @? '$.* ? (@.type() <> "number" || @ > 1e12)'),
+    metrics      jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(metrics) = 'object'),
     error        text
 );
 CREATE INDEX run_index_idx ON foh.run (index, id);

@@ -202,7 +202,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
 
 @pytest.mark.parametrize(
     ("options", "real"),
-    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1, "margin": None}, True)],
+    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1}, True)],
     ids=["one home", "two homes", "updater"],
 )
 def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any], real: bool) -> None:
