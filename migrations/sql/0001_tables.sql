@@ -68,12 +68,20 @@ CREATE TABLE foh.model (
     first_center int NOT NULL DEFAULT 1,
     -- At most exact_rows rows: searches may read the table itself.
     small        boolean NOT NULL DEFAULT true,
-    -- How a search ranks: the learned code and the votes of the nearest rows.
-    weight_code  float8 NOT NULL DEFAULT 1.6,
-    weight_votes float8 NOT NULL DEFAULT 0.4,
-    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
+    -- How a search ranks: how much the learned code counts in telling the kind of the query, and by how many times its
+    -- distance a row of another kind is put back.
+    weight_code  float8 NOT NULL DEFAULT 0.2,
+    weight_votes float8 NOT NULL DEFAULT 1.0,
+    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows. The same
+    -- where labels do not count.
     probes       int,
     shortlist    int,
+    nearest_probes    int,
+    nearest_shortlist int,
+    -- The recall of the ten nearest that held-out rows found with so many probes and rows read, the lowest first.
+    reach_recall    float8[],
+    reach_probes    int[],
+    reach_shortlist int[],
     PRIMARY KEY (index, version)
 );
 
