@@ -17,6 +17,7 @@ from foh_pg.hashing import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
 from foh_pg.tables.run import Run
@@ -44,10 +45,10 @@ VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
-                       weight_code, weight_votes, probes, shortlist, small)
+                       weight_code, weight_votes, probes, shortlist, small, far)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
-        %(shortlist)s, %(small)s)
+        %(shortlist)s, %(small)s, nullif(%(far)s::{key_type}[]::text[], '{{}}'))
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -104,6 +105,8 @@ class Installation:
     # Writes lists and items, inside the transaction.
     write: Callable[[Session], None]
     placed: Placed
+    # Keys of the far rows: see foh_pg.tables.source.
+    far: KeyArray
     # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -168,6 +171,7 @@ def _write_model(session: Session, new: Installation) -> None:
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
         **model.ranking.to_dict(),
+        "far": new.index.keys.parameters(new.far),
         "probes": model.ranking.probes or default_probes(len(new.after)),
     }
     session.execute(MODEL, values)

@@ -39,7 +39,9 @@ ALTER TABLE foh.model
     ADD COLUMN weight_votes float8 NOT NULL DEFAULT 0.4,
     -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
     ADD COLUMN probes int,
-    ADD COLUMN shortlist int;
+    ADD COLUMN shortlist int,
+    -- Keys of far rows: their embeddings are too long for models and lists (see foh._longest), so every search reads them.
+    ADD COLUMN far text[];
 -- There is no center until everything is placed again.
 UPDATE foh.model m SET placed = i.version, first_center = i.next_center, small = false FROM foh.index i WHERE i.id = m.index;
 

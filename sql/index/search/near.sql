@@ -44,14 +44,14 @@ BEGIN
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
     SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
-               OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
+               OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            coalesce(shortlist, {shortlist_option}, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END),
            m.probes, m.weight_code, m.weight_votes, {query_geometry}, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
            ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
-    FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.first_center, m.shortlist,
+    FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.shortlist,
                  coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
                  labels * coalesce({weight_code}, m.weight_code) AS weight_code, labels * coalesce({weight_votes}, m.weight_votes) AS weight_votes,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.

@@ -113,7 +113,11 @@ BEGIN
         -- Stands before a vector in parentheses.
         'unit', unit,
         'row_unit', unit || '($1)',
-        'query_unit', unit || '(vector)'
+        -- A query longer than any row that is placed is looked up by its direction: sums over its numbers might overflow.
+        'query_unit', CASE i.distance WHEN 'cosine' THEN unit || '(vector)'
+            ELSE format('CASE WHEN %1$s.vector_norm(vector) > %2$s THEN %1$s.l2_normalize(vector) ELSE vector END', v, foh._longest()) END,
+        -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
+        'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
         'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
