@@ -18,7 +18,7 @@ USER 10001:10001
 ENV PATH=/opt/foh/bin:$PATH PYTHONUNBUFFERED=1
 EXPOSE 9187
 # Whether the indexes are kept up to date, by whoever does it. Whether the watcher itself is alive is said at /healthz.
-HEALTHCHECK --interval=60s --timeout=20s --start-period=60s --retries=3 CMD ["foh-pg", "health"]
+HEALTHCHECK --interval=60s --timeout=20s --start-period=60s --retries=3 CMD ["foh-pg", "status", "--check"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["foh-pg"]
 CMD ["watch", "--all", "--metrics-port=9187", "--metrics-host=0.0.0.0"]

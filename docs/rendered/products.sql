@@ -16,11 +16,13 @@ CREATE TABLE IF NOT EXISTS foh.products_projection (
 CREATE TABLE foh.products_quantizer (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
-    threshold extensions.vector(129) NOT NULL,
-    -- Where several dimensions share a bit, the sign that each is taken with.
-    signs     extensions.vector(3) NOT NULL
-    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+    -- The sign that each number is taken with, before all are turned.
+    signs     extensions.halfvec(3) NOT NULL,
+    -- All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold extensions.vector(512) NOT NULL
+    -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE foh.products_quantizer ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE foh.products_area (
     area      int PRIMARY KEY,
@@ -45,7 +47,7 @@ CREATE TABLE foh.products_list (
     center   int NOT NULL,
     part     int NOT NULL,
     ids      bigint[] NOT NULL,
-    geometry bit(129)[] NOT NULL,
+    geometry bit(512)[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit(80)[] NOT NULL,
     PRIMARY KEY (center, part),
@@ -79,7 +81,7 @@ CREATE TABLE foh.products_stream (
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL,
     center     int NOT NULL,
-    geometry   bit(129),
+    geometry   bit(512),
     marks      bit(80),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
@@ -93,33 +95,33 @@ CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
 
-CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text)
  RETURNS bigint[]
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF step = 'lists' THEN
         RETURN (SELECT n.keys FROM foh.products_near(query, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) s,
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) s,
                                    foh.products_near(query, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_bit_score(distance integer)
+CREATE OR REPLACE FUNCTION foh.products_bitscore(distance integer)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.015503875968992248::pg_catalog.float8
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.00390625::pg_catalog.float8
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
@@ -143,7 +145,7 @@ BEGIN
     ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.id, NULL::int, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance)
+        RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM public.product s WHERE s.id = e.key OFFSET 0) s;
     END IF;
@@ -221,13 +223,13 @@ BEGIN
             INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
             SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
             FROM (SELECT k.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
-                      SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = k.key OFFSET 0) w ON true OFFSET 0) v,
+                      SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = k.key OFFSET 0) w ON true OFFSET 0) v,
                  LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks, fresh)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
-        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM new_rows s WHERE s.embedding IS NOT NULL OFFSET 0) v,
+        FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM new_rows s WHERE s.embedding IS NOT NULL OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO foh.products_stream (key, op, version, center)
@@ -236,7 +238,7 @@ BEGIN
         -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO foh.products_stream (key, op, version, center, geometry, marks)
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels
+        FROM (SELECT coalesce(s.id, o.id) AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels
               FROM new_rows s FULL JOIN old_rows o ON o.id = s.id
               WHERE s.id IS NULL OR o.id IS NULL OR coalesce(pg_column_toast_chunk_id(s.embedding) <> pg_column_toast_chunk_id(o.embedding), true) AND ((s.embedding IS NULL) <> (o.embedding IS NULL) OR NOT s.embedding OPERATOR(extensions.=) o.embedding) OR s.tags IS DISTINCT FROM o.tags OFFSET 0) v,
              LATERAL foh.products_record(v.key, v.x, v.labels, false) r;
@@ -246,19 +248,19 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1)
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
  SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
  SET enable_nestloop TO 'off'
 AS $function$
 #variable_conflict use_column
 BEGIN
-PERFORM foh._guard('products', caller);
+PERFORM foh._open('public.product');
 RETURN QUERY
 WITH marker AS (
     -- exact: searches do not read the lists, before the first build and while the source has to be read again.
@@ -283,10 +285,10 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     -- The bits of a far row are not computed: sums over its numbers might overflow.
-    SELECT v.key, extensions.binary_quantize((v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u OPERATOR(extensions.||) v.u) OPERATOR(extensions.-) g.threshold) AS geometry, v.usable, v.far
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT v.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.usable, v.far
     FROM (SELECT s.key, s.usable, s.far, s.x, extensions.l2_normalize(s.x) AS u
           FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
-                FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce(extensions.vector_norm(s.x) > 1e18::float8, false) AS far
+                FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce(extensions.vector_norm(s.x) > 1e18::pg_catalog.float8, false) AS far
           FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
                 WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN foh.products_quantizer g
@@ -296,8 +298,8 @@ WITH marker AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest(0.01, o.stale) FROM foh.products_center o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
     FROM current c CROSS JOIN model m
-    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN extensions.vector_norm(v.x) <= 1e18::float8 THEN v.x END AS x, v.labels
-                                             FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN extensions.vector_norm(v.x) <= 1e18::pg_catalog.float8 THEN v.x END AS x, v.labels
+                                             FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v OFFSET 0) v
                         CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
@@ -322,7 +324,7 @@ UNION ALL
 SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', p.key::text, NULL, NULL
 FROM present p WHERE NOT p.usable
 UNION ALL
-SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 129 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
+SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 512 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
 FROM (SELECT c.key, c.center, c.geometry, 2 AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
@@ -380,7 +382,7 @@ AS $function$
     WHERE i.id = 1 AND e.extname = 'vector'
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_dial_factor(labels double precision)
+CREATE OR REPLACE FUNCTION foh.products_dialfactor(labels double precision)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -399,7 +401,7 @@ CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter te
 AS $function$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT s.key, NULL::int, foh.products_exact_score(s.x, $1, $4)
+        SELECT s.key, NULL::int, foh.products_exactscore(s.x, $1, $4)
         FROM (SELECT $2 AS params) v
         CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
@@ -407,7 +409,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_exact_score(x vector, query vector, scale double precision)
+CREATE OR REPLACE FUNCTION foh.products_exactscore(x vector, query vector, scale double precision)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -420,30 +422,29 @@ CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 #variable_conflict use_variable
 DECLARE
-    dial float8 := foh.products_dial_factor(labels);
+    dial float8 := foh.products_dialfactor(labels);
     reach int;
     ranked int;
     centers int[];
     m foh.model;
     s record;
 BEGIN
-    PERFORM foh._guard('products');
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken.
-        PERFORM 1 FROM public.product s WHERE false;
+        PERFORM foh._open('public.product');
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(extensions.l2_normalize(query)::extensions.halfvec, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearestcenters((extensions.l2_normalize(query))::extensions.halfvec, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -462,7 +463,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[], caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[])
  RETURNS bigint
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -476,7 +477,7 @@ DECLARE
     queued bigint := 0;
     n bigint;
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF lost THEN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
         -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
@@ -509,9 +510,10 @@ BEGIN
     SELECT relation = i.source OR relation = i.labels_from OR pg_partition_root(relation) IN (i.source, i.labels_from),
            
                CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.source, 0)).object_names = '{public,product}'::text[]
-                    THEN has_schema_privilege('public', 'USAGE') ELSE false END
+                    THEN has_schema_privilege('public', 'USAGE') AND NOT row_security_active(i.source::oid)
+                         AND (SELECT bool_and(pg_has_role(c.relowner, current_user, 'USAGE')) FROM pg_class c WHERE c.oid = i.source) ELSE false END
                AND 3 = (SELECT count(*) FROM pg_attribute a
-                           WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND a.atttypid = 'text[]'::regtype AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
+                           WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND format_type(a.atttypid, NULL) = 'text[]' AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
                              AND (current_setting('transaction_isolation') = 'read committed'
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.source, a.attnum)).object_names[3] = a.attname::text
@@ -527,7 +529,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_label_counts(percent double precision, top integer, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_labelcounts(percent double precision, top integer)
  RETURNS TABLE(name text, rows bigint)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -536,10 +538,10 @@ CREATE OR REPLACE FUNCTION foh.products_label_counts(percent double precision, t
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     RETURN QUERY
         SELECT l.name, count(*)
-        FROM (SELECT s.tags::text[] AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
+        FROM (SELECT array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
         CROSS JOIN LATERAL (SELECT DISTINCT u.name FROM unnest(r.labels) AS u (name) WHERE u.name IS NOT NULL) l
         GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT top;
 END
@@ -570,7 +572,7 @@ DECLARE
     -- The query as rows and centers are compared with it.
     unit extensions.vector := extensions.l2_normalize(vector);
     center_unit extensions.halfvec := unit::extensions.halfvec;
-    query_geometry bit(129);
+    query_geometry bit(512);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -587,8 +589,8 @@ BEGIN
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            coalesce(shortlist, NULL, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
-           m.probes, m.weight_code, m.weight_votes, extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
-           ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n)
+           m.probes, m.weight_code, m.weight_votes, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT unit OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           ARRAY(SELECT n.center FROM foh.products_nearestcenters(center_unit, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.shortlist,
                  coalesce(probes, NULL, m.probes, 7) AS probes,
@@ -668,7 +670,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                                              coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
                                              array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
                                       FROM voters v) v OFFSET 0) v OFFSET 0) e
-              ORDER BY e.distance::float8 * 0.015503875968992248::pg_catalog.float8 + e.lean LIMIT wanted) r;
+              ORDER BY e.distance::float8 * 0.00390625::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
@@ -700,7 +702,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_nearest_centers(unit halfvec, wanted integer)
+CREATE OR REPLACE FUNCTION foh.products_nearestcenters(unit halfvec, wanted integer)
  RETURNS TABLE(center integer)
  LANGUAGE sql
  STABLE PARALLEL SAFE
@@ -722,7 +724,7 @@ AS $function$
                                    FROM foh.products_center c WHERE c.area = a.area OFFSET 0) c
                ORDER BY c.distance, c.center LIMIT 1), 0)
     FROM (
-        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
+        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT b.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
         FROM (
             SELECT a.u, a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
@@ -733,12 +735,10 @@ AS $function$
                 SELECT extensions.l2_normalize($1) AS u, l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
-                      -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
-                      -- that was empty a moment ago, PostgreSQL would read all labels for each row.
+                      -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
+                      -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
                       FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
-                      CROSS JOIN LATERAL (SELECT d.label, d.name, d.projection FROM foh.label d
-                                          WHERE d.index = 1 AND d.name >= u.name ORDER BY d.name LIMIT 1) d
-                      WHERE d.name = u.name) l,
+                      CROSS JOIN LATERAL (SELECT d.label, d.projection FROM foh.label d WHERE d.name = u.name AND d.index + 0 = 1 OFFSET 0) d) l,
                      (SELECT o.mean FROM foh.model o
                       WHERE o.index = 1 AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)) m
                 OFFSET 0) a
@@ -761,21 +761,21 @@ AS $function$
                 THEN NOT EXISTS (SELECT FROM foh.products_item i WHERE i.key = $1 OFFSET 0)
                      AND NOT EXISTS (SELECT FROM foh.products_stream e WHERE e.key = $1 OFFSET 0)
                 ELSE false END
-    FROM (SELECT CASE WHEN extensions.vector_norm($2) <= 1e18::float8 THEN $2 END AS x OFFSET 0) near LEFT JOIN LATERAL foh.products_place(near.x, $3) p ON near.x IS NOT NULL
+    FROM (SELECT CASE WHEN extensions.vector_norm($2) <= 1e18::pg_catalog.float8 THEN $2 END AS x OFFSET 0) near LEFT JOIN LATERAL foh.products_place(near.x, $3) p ON near.x IS NOT NULL
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_repair(caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_repair()
  RETURNS TABLE(missing bigint, gone bigint, changed bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
  SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_column
 BEGIN
-PERFORM foh._guard('products', caller);
+PERFORM foh._open('public.product');
 RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't'
@@ -788,8 +788,8 @@ WITH marker AS (
     WHERE m.truncated = 0 AND EXISTS (SELECT FROM foh.products_center c WHERE c.center = l.center)
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks
-    FROM (SELECT v.key, v.labels, CASE WHEN extensions.vector_norm(v.x) <= 1e18::float8 THEN v.x END AS x
-          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, s.tags::text[] AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
+    FROM (SELECT v.key, v.labels, CASE WHEN extensions.vector_norm(v.x) <= 1e18::pg_catalog.float8 THEN v.x END AS x
+          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
           WHERE v.x IS NOT NULL OFFSET 0) v
     -- A far row has no bits.
     LEFT JOIN LATERAL foh.products_place(v.x, v.labels) p ON v.x IS NOT NULL
@@ -823,7 +823,7 @@ FROM difference d;
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[], after bigint DEFAULT NULL::bigint, wanted integer DEFAULT NULL::integer, sampled bigint DEFAULT '4294967296'::bigint, held_out bigint DEFAULT '4294967296'::bigint, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[], after bigint DEFAULT NULL::bigint, wanted integer DEFAULT NULL::integer, sampled bigint DEFAULT '4294967296'::bigint, held_out bigint DEFAULT '4294967296'::bigint)
  RETURNS TABLE(key bigint, x vector, labels text[])
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -834,19 +834,19 @@ CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels FROM public.product s
+        RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s
                                       WHERE s.id = ANY ($1) OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
-        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+        RETURN QUERY SELECT s.id, s.embedding, array_replace(s.tags::text[], '', NULL) FROM public.product s
                      WHERE s.embedding IS NOT NULL ORDER BY s.id LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
-        RETURN QUERY SELECT s.id, s.embedding, s.tags::text[] FROM public.product s
+        RETURN QUERY SELECT s.id, s.embedding, array_replace(s.tags::text[], '', NULL) FROM public.product s
                      WHERE s.embedding IS NOT NULL AND s.id > $2 ORDER BY s.id LIMIT wanted;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels
-                     FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels
+                     FROM (SELECT s.id AS key, s.embedding AS x, array_replace(s.tags::text[], '', NULL) AS labels
                            FROM (SELECT s.*, encode(sha256(convert_to(s.id::text, 'UTF8')), 'hex') AS "foh digest" FROM public.product s OFFSET 0) s
                            WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
                              AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
@@ -870,7 +870,7 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     near pg_catalog.record;
-    dial pg_catalog.float8 := foh.products_dial_factor(labels);
+    dial pg_catalog.float8 := foh.products_dialfactor(labels);
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
@@ -907,7 +907,7 @@ BEGIN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT e.key, e.distance,
-                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bit_score(e.distance) ELSE foh.products_exact_score(s.x, $1, $5) END
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bitscore(e.distance) ELSE foh.products_exactscore(s.x, $1, $5) END
                                  OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                       FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
                       CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
@@ -918,7 +918,7 @@ BEGIN
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+            RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
@@ -927,7 +927,7 @@ BEGIN
                 RETURN;
             END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exact_score(s.x, query, near.scale) ELSE foh.products_bit_score(e.distance) END
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exactscore(s.x, query, near.scale) ELSE foh.products_bitscore(e.distance) END
                              OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
@@ -935,7 +935,7 @@ BEGIN
                   ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, foh.products_exact_score(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+            FROM (SELECT e.key, e.distance, foh.products_exactscore(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
                   WHERE s.x IS NOT NULL
@@ -985,19 +985,19 @@ AS $function$
           WHERE i.id = 1 OFFSET 0) s
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false)
  RETURNS bigint
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET quote_all_identifiers TO 'off'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 BEGIN
-    PERFORM foh._guard('products', caller);
     IF foh.products_intact((SELECT i.source FROM foh.index i WHERE i.id = 1)) IS NOT TRUE THEN
         RETURN NULL;
     ELSIF counted THEN
+        PERFORM foh._open('public.product');
         RETURN (SELECT count(*) FROM public.product s WHERE s.embedding IS NOT NULL);
     END IF;
     RETURN 0;

@@ -118,7 +118,7 @@ def _is_readable(connection: sa.Connection, needed: bool) -> bool:
     if readable is False and needed:
         raise SchemaError(
             f"role {connection.scalar(sa.text('SELECT current_user'))!r} may not read schema foh, where the "
-            "indexes are: let it with foh-pg grant --owner ROLE"
+            "indexes are: connect as the owner of schema foh"
         )
     return bool(readable)
 

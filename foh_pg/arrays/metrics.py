@@ -1,12 +1,12 @@
-"""How good a ranking by Hamming distance is: mean average precision, as the field measures it.
+"""What answers are measured by: precision by label, recall of the nearest, both at once, and mAP.
 
-Two rows are relevant to each other when they share a label. Rows are ranked by distance, and rows at one
-distance keep the order of the base, so shuffle a base that is sorted by anything.
+Two rows are relevant to each other when they share a label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,86 @@ from foh_pg.errors import InputError
 BLOCK_PAIRS = 1 << 22
 
 
+# What people are told where these figures stand; k is ten or a hundred.
+PRECISION_IS = "P@k is the share of the k rows returned that share a label with the query"
+RECALL_IS = "recall@k is the share of the k nearest rows that was returned"
+BOTH_IS = "both@k is the share, of the k nearest rows that share a label with the query, that was returned"
+
+
+class Judged(NamedTuple):
+    """How good the answer to one query is, in both senses; not a number where there was nothing to find."""
+
+    precision: float
+    recall: float
+    both: float
+
+
+def judge(
+    answer: Sequence[Any], relevant: int, k: int, nearest: Sequence[Any], alike: Sequence[Any]
+) -> Judged:
+    """Judge the rows that a query was answered, of which k were asked for.
+
+    Parameters
+    ----------
+    answer : keys
+        The rows that were returned.
+    relevant : int
+        How many of them share a label with the query.
+    nearest : keys
+        The k nearest rows.
+    alike : keys
+        The k nearest among the rows that share a label with the query.
+
+    Examples
+    --------
+    >>> judge(["a", "b"], relevant=1, k=2, nearest=["b", "c"], alike=["b", "d"])
+    Judged(precision=0.5, recall=0.5, both=0.5)
+    """
+    returned = set(answer)
+    return Judged(relevant / k, share_found(returned, nearest), share_found(returned, alike))
+
+
+def share_found(answer: Collection[Any], wanted: Sequence[Any]) -> float:
+    """The share of the rows that are wanted which the answer has; not a number where none is wanted.
+
+    Examples
+    --------
+    >>> share_found({1, 2, 3}, [1, 4])
+    0.5
+    """
+    return sum(key in answer for key in wanted) / len(wanted) if len(wanted) else float("nan")
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of the values that are numbers; not a number where none is.
+
+    Examples
+    --------
+    >>> mean_of([0.5, 1.0, float("nan")])
+    0.75
+    """
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """How far the mean of other queries would typically be from that of these.
+
+    Examples
+    --------
+    >>> round(standard_error([0.0, 1.0, 0.0, 1.0]), 4)
+    0.2887
+    """
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.std(known, ddof=1) / np.sqrt(len(known))) if len(known) > 1 else float("nan")
+
+
 def mean_average_precision(
     queries: CodeArray, base: CodeArray, query_labels: Labels, base_labels: Labels
 ) -> float:
-    """Rank the whole base for every query; queries without any relevant row are left out.
+    """Rank the whole base by Hamming distance; queries without any relevant row are left out.
+
+    Rows at one distance keep the order of the base, so shuffle a base that is sorted by anything.
 
     Parameters
     ----------

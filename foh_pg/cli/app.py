@@ -18,7 +18,8 @@ Connects to --dsn, else to what libpq's environment variables (PGHOST, PGDATABAS
 Data goes to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 it could not be done, and one line says why; 2 wrong usage; 3 `check` found violations;
-4 `update` skipped an index that another updater is at work on; 5 `health` or `doctor` found something wrong.
+4 `update` skipped an index that another updater is at work on; 5 `status --check` or `doctor` found
+something wrong.
 """
 
 

@@ -14,27 +14,20 @@ from foh_pg.updater import rollback as run_rollback
 
 @click.command()
 @options.index_name
+@click.option("--again", is_flag=True, help="Train a new model for an index that is built already.")
 @options.dsn
 @options.json
-def build(name: str, dsn: str | None, json: bool) -> None:
+def build(name: str, again: bool, dsn: str | None, json: bool) -> None:
     """Place the rows that a table has: train on a sample of them, encode and place each once.
 
     The table can be written to meanwhile, and searches read the table itself until the build is done. A build
     that was interrupted goes on where it was when the command is run again.
+
+    With --again a new model is trained and all rows are placed by it, while the present one goes on serving.
     """
+    work = run_rebuild if again else run_build
     with session(dsn) as connection, progress_bar(name) as progress:
-        run = run_build(connection, name, progress=progress)
-    report(run, json)
-
-
-@click.command()
-@options.index_name
-@options.dsn
-@options.json
-def rebuild(name: str, dsn: str | None, json: bool) -> None:
-    """Train a new model and place all rows by it, while the present one goes on serving."""
-    with session(dsn) as connection, progress_bar(name) as progress:
-        run = run_rebuild(connection, name, progress=progress)
+        run = work(connection, name, progress=progress)
     report(run, json)
 
 

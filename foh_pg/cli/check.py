@@ -9,6 +9,7 @@ from foh_pg.cli import options
 from foh_pg.cli.database import session
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
+from foh_pg.index import calls
 
 if TYPE_CHECKING:
     from foh_pg.tables.run import Progress
@@ -30,13 +31,20 @@ PART = "SELECT * FROM foh.check(%s, %s, %s)"
 
 @click.command()
 @options.index_name
+@click.option("--repair", is_flag=True, help="Queue what the triggers did not see for the next update.")
 @options.dsn
 @options.json
-def check(name: str, dsn: str | None, json: bool) -> None:
+def check(name: str, repair: bool, dsn: str | None, json: bool) -> None:
     """Verify what an index promises on the live data; one line per violation. Reads the whole table.
 
     Exit code 3 if there is any.
+
+    With --repair the rows in which table and index differ are queued instead of listed: after replication, a
+    data-only restore, ATTACH PARTITION. The next update takes them from the stream.
     """
+    if repair:
+        queue_differences(name, dsn, json)
+        return
     with session(dsn) as connection, progress_bar(name) as progress:
         rows = violations(connection, name, progress)
     if json:
@@ -46,6 +54,23 @@ def check(name: str, dsn: str | None, json: bool) -> None:
     say(f"index {name!r}: {len(rows)} violations" if rows else f"index {name!r} keeps its promises")
     if rows:
         raise click.exceptions.Exit(VIOLATIONS)
+
+
+def queue_differences(name: str, dsn: str | None, json: bool) -> None:
+    """Compare the whole table with the index in one snapshot, and queue the keys in which they differ."""
+    call = calls.invoke("repair", {"name": name})
+    with session(dsn) as connection:
+        row = connection.execute(call.statement, call.parameters).fetchone()
+        assert row is not None
+    if json:
+        print_json(row)
+    if not any(row.values()):
+        say(f"index {name!r} has all that its table has")
+        return
+    say(
+        f"index {name!r}: queued {row['missing']} rows it did not have, {row['gone']} that are gone and "
+        f"{row['changed']} that changed; run foh-pg update {name}"
+    )
 
 
 def violations(

@@ -23,7 +23,6 @@ SUMMARIES = {
     "alter-index": "Change options of an index: those of a search at once, the others with the next update.",
     "drop-index": "Drop an index with everything that belongs to it. The application's table keeps its rows.",
     "build": "Place the rows that a table has: train on a sample of them, encode and place each once.",
-    "rebuild": "Train a new model and place all rows by it, while the present one goes on serving.",
     "rollback": "Put the model of an earlier version back. Every row of the table is read and encoded again.",
     "update": "Merge what was written into the lists, and learn from it. Safe to kill at any moment.",
     "watch": "Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.",
@@ -31,23 +30,14 @@ SUMMARIES = {
     "evaluate": (
         "Measure the index by label and by nearness, beside the exact distance and random hyperplanes."
     ),
-    "report": (
-        "Write one page about an index: quality over versions, what its runs did, lists, labels, lag, time."
-    ),
     "doctor": "Say what is wrong with an installation and how to put it right. Changes nothing.",
-    "health": "Say whether the indexes are kept up to date: built, nothing waiting too long, no error.",
-    "status": "Show the indexes: what they hold, what waits for the updater, how stale their codes are.",
+    "status": "Show the indexes: what they hold, what waits for the updater, what is wrong and what to do.",
     "check": "Verify what an index promises on the live data; one line per violation. Reads the whole table.",
     "refresh": "Bring an index in line with its table after an ALTER: new names and types, missing triggers.",
-    "repair": (
-        "Queue what the triggers did not see: after replication, a data-only restore, ATTACH PARTITION."
-    ),
     "grant": "Let roles search, update or create indexes, and say what each right exposes.",
-    "sql": "Print SQL instead of running it.",
-    "version": "Print the version of the package and the revision of schema foh it was written for.",
 }
 # Commands that are in the module of another one; each of the others has a module of its own name.
-MODULES = {"rebuild": "build", "rollback": "build"}
+MODULES = {"rollback": "build"}
 
 
 def stand_ins() -> dict[str, click.Command]:

@@ -7,7 +7,6 @@ from psycopg.rows import dict_row
 
 from foh_pg.cli import options
 from foh_pg.cli.database import open_connection
-from foh_pg.cli.health import UNHEALTHY, max_lag_option
 from foh_pg.cli.output import print_json, say
 from foh_pg.doctor import Examination, Finding, examine
 from foh_pg.version import __version__
@@ -15,7 +14,7 @@ from foh_pg.version import __version__
 
 @click.command()
 @click.option("--role", help="Whose rights to search to look at; your own unless given.")
-@max_lag_option
+@options.max_lag
 @options.dsn
 @options.json
 def doctor(role: str | None, max_lag: float, dsn: str | None, json: bool) -> None:
@@ -32,7 +31,7 @@ def doctor(role: str | None, max_lag: float, dsn: str | None, json: bool) -> Non
     else:
         show(found)
     if not found.well:
-        raise click.exceptions.Exit(UNHEALTHY)
+        raise click.exceptions.Exit(options.UNHEALTHY)
 
 
 def as_json(found: Examination) -> dict[str, object]:

@@ -13,40 +13,32 @@ from foh_pg.index import calls
 @click.command()
 @options.index_names
 @click.option("--reader", metavar="ROLE", help="May search.")
-@click.option("--writer", metavar="ROLE", help="Needs nothing in foh; says what it lacks.")
-@click.option("--updater", metavar="ROLE", help="May build, update, roll back and repair.")
-@click.option("--owner", metavar="ROLE", help="May create and drop indexes on its own tables.")
+@click.option("--updater", metavar="ROLE", help="May build, update, roll back, check and repair all indexes.")
 @click.option("--revoke", is_flag=True, help="Take the rights back.")
 @options.dsn
 @options.json
 def grant(
     names: tuple[str, ...],
     reader: str | None,
-    writer: str | None,
     updater: str | None,
-    owner: str | None,
     revoke: bool,
     dsn: str | None,
     json: bool,
 ) -> None:
-    """Let roles search, update or create indexes, and say what each right exposes.
+    """Let a role search indexes or keep them up to date, and say what each right exposes.
 
-    Without an INDEX the rights are given for all that there are now.
-
-    Run as the owner of the table or a member of the owner of schema foh; for --owner as a superuser, or as a
-    role that has ADMIN OPTION on the role named.
+    A reader may search the INDEX named, or all that there are now; an updater has all indexes. A role that
+    writes to a table needs no right in foh. Run as the owner of schema foh.
     """
-    roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
+    roles = calls.given({"reader": reader, "updater": updater})
     if not roles:
-        raise click.UsageError("name a role: --reader, --writer, --updater or --owner")
+        raise click.UsageError("name a role: --reader or --updater")
     rows: list[dict[str, Any]] = []
     with session(dsn) as connection, connection.transaction():
         chosen: list[str | None] = [*names] if names else [None]
         for name in chosen:
             call = calls.invoke("grant", {"name": name, **roles, "revoke": revoke})
             rows += connection.execute(call.statement, call.parameters).fetchall()
-    # Membership belongs to no index: it is printed once, however many indexes are named.
-    rows = [row for number, row in enumerate(rows) if row not in rows[:number]]
     if json:
         print_json(rows)
         return
@@ -55,4 +47,4 @@ def grant(
         return
     print_table(rows, ("role", "kind", "index", "may", "exposes", "missing"))
     if any(row["missing"] for row in rows):
-        say("what is missing belongs to your tables and schemas: GRANT it yourself")
+        say("what is missing is up to the owners of your tables and schemas: run the statements above")

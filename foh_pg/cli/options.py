@@ -9,12 +9,22 @@ from typing import Any
 import click
 
 from foh_pg.errors import InputError
+from foh_pg.quality.health import MAX_LAG
+
+# Exit code of a command that found something wrong.
+UNHEALTHY = 5
 
 dsn = click.option(
     "--dsn", metavar="DSN", help="Connection string; without it libpq's environment variables decide."
 )
 json = click.option("--json", is_flag=True, help="Print JSON, for programs.")
 yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+max_lag = click.option(
+    "--max-lag",
+    type=click.FloatRange(min=0),
+    default=MAX_LAG,
+    help="Seconds that an entry may wait in the stream.",
+)
 index_name = click.argument("name", metavar="INDEX")
 index_names = click.argument("names", metavar="[INDEX]...", nargs=-1)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,7 +11,8 @@ from foh_pg.cli import options
 from foh_pg.cli.database import session
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.trend import print_trend, read_trend
-from foh_pg.errors import IndexNotFound
+from foh_pg.errors import InputError
+from foh_pg.quality.health import read_health
 from foh_pg.tables.ranking import ranking_text
 
 # What fits a screen; --json has everything.
@@ -27,48 +30,85 @@ COLUMNS = (
     "deferred",
 )
 
-OWNER = """
-SELECT rolname AS owner, rolcanlogin AS can_log_in FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
-WHERE n.nspname = 'foh'
-"""
+# Of the last runs, so many are drawn on a page.
+SHOWN_RUNS = 200
 
 
 @click.command()
-@click.argument("name", metavar="[INDEX]", required=False)
+@options.index_names
+@click.option("--check", is_flag=True, help="Exit with 5 if an index is not well, for monitoring.")
+@options.max_lag
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write all that is known of one index to a page for browsers; - for standard output.",
+)
 @options.dsn
 @options.json
-def status(name: str | None, dsn: str | None, json: bool) -> None:
-    """Show the indexes: what they hold, what waits for the updater, how stale their codes are.
+def status(
+    names: tuple[str, ...], check: bool, max_lag: float, page: Path | None, dsn: str | None, json: bool
+) -> None:
+    """Show the indexes: what they hold, what waits for the updater, what is wrong and what to do.
 
-    With the name of one index also how it ranks and how its quality went over the versions.
+    An index is well if it is built, its table is as it was, no entry has waited longer than --max-lag in its
+    stream, and the last run ended without an error. With the name of one index also how it ranks and how its
+    quality went over the versions.
+
+    The page of --html has quality over versions, what runs did, lists, labels, lag and time. It is one file
+    that loads nothing from elsewhere.
     """
+    if page is not None:
+        if len(names) != 1:
+            raise click.UsageError("--html writes a page about one index: name it")
+        write_page(names[0], page, dsn)
+        return
     with session(dsn) as connection:
-        rows = connection.execute(
-            "SELECT * FROM foh.index_stat WHERE name = %(name)s OR %(name)s::text IS NULL ORDER BY name",
-            {"name": name},
-        ).fetchall()
-        if name is not None and not rows:
-            raise IndexNotFound.named(name)
-        warn_about_owner(connection)
-        trend = None if name is None else read_trend(connection, name)
+        rows = read_status(connection, names, max_lag)
+        trend = read_trend(connection, names[0]) if len(names) == 1 else None
     if json:
         if trend is not None:
             rows[0]["quality"] = [point.as_dict() for point in trend]
         print_json(rows)
     elif rows:
         print_table(rows, COLUMNS)
-        if name is not None:
+        for row in rows:
+            for problem in row["problems"]:
+                click.echo(f"{row['name']}: {problem}")
+        if trend is not None:
             click.echo("\nranks by " + ranking_text(rows[0]["ranking"]))
-        if name is not None and trend is not None:
-            print_trend(name, trend)
+            print_trend(names[0], trend)
     else:
         say("no index yet: foh-pg create-index --help")
+    if check and not all(row["healthy"] for row in rows):
+        raise click.exceptions.Exit(options.UNHEALTHY)
 
 
-def warn_about_owner(connection: psycopg.Connection[dict[str, Any]]) -> None:
-    row = connection.execute(OWNER).fetchone()
-    if row is not None and row["can_log_in"]:
-        say(
-            f"note: schema foh belongs to {row['owner']}, a role that can log in; owned by a role of its own "
-            "(foh_owner, NOLOGIN), our functions could do less"
-        )
+def write_page(name: str, output: Path, dsn: str | None) -> None:
+    from foh_pg.quality.report import page, read_content
+
+    with session(dsn) as connection:
+        text = page(read_content(connection, name, SHOWN_RUNS))
+    if str(output) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {output}: {error.strerror}") from error
+    say(f"wrote {output}")
+
+
+def read_status(
+    connection: psycopg.Connection[dict[str, Any]], names: Sequence[str], max_lag: float
+) -> list[dict[str, Any]]:
+    """The rows of foh.index_stat, with what foh.health says of each index."""
+    health = read_health(connection, names, max_lag)
+    stat = {row["name"]: row for row in connection.execute("SELECT * FROM foh.index_stat")}
+    return [
+        {**stat[row["name"]], "healthy": row["healthy"], "problems": row["problems"]}
+        for row in health
+        # Another session may drop an index between the two statements.
+        if row["name"] in stat
+    ]

@@ -101,11 +101,16 @@ def unreadable(row: Row, known: bool) -> Iterator[Finding]:
 def table_finding(row: Row) -> Finding:
     """foh._problems says the cure after a colon, as SQL; here it is the command that does the same."""
     problem, _, cure = row["problem"].partition(": ")
-    cure = OUR_FUNCTION.sub(
-        lambda call: f"foh-pg {call[1].replace('_', '-')} {shlex.quote(row['name'])}", cure
-    )
+    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"]), cure)
     check = "triggers" if "trigger" in problem else "table"
     return Finding(check, ERROR, f"{problem} ({row['details']})", cure, row["name"])
+
+
+def command_for(function: str, index: str) -> str:
+    """The command that calls a function of schema foh."""
+    if function == "repair":
+        return f"foh-pg check {shlex.quote(index)} --repair"
+    return f"foh-pg {function.replace('_', '-')} {shlex.quote(index)}"
 
 
 def building(row: Row) -> Iterator[Finding]:
@@ -184,7 +189,7 @@ def model(row: Row) -> Iterator[Finding]:
             "model",
             WARNING,
             f"the index has labels, {row['rows']} rows, and never learned: labels do not count",
-            f"foh-pg rebuild {word} trains on the rows there are, once {LABELLED} of them have labels",
+            f"foh-pg build {word} --again trains on the rows there are, once {LABELLED} of them have labels",
             name,
         )
     if row["refused"] >= REFUSED:
@@ -193,7 +198,7 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"the last {REFUSED} models were worse than the present one and were not installed: new labels "
             "disagree with old ones",
-            f"foh-pg rebuild {word}, and the option forget below 1: docs/options.md",
+            f"foh-pg build {word} --again, and the option forget below 1: docs/options.md",
             name,
         )
 

@@ -59,7 +59,7 @@ def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[
                 "rights",
                 WARNING,
                 f"role {quoted(role)} may not search",
-                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of the table",
+                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of schema foh",
                 name,
             )
         elif index["may_ask"]:
@@ -71,7 +71,8 @@ def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[
                 "rights",
                 WARNING,
                 f"role {quoted(role)} may not create an index",
-                f"foh-pg grant --owner {quoted(role)}, as a superuser or who has ADMIN OPTION on that role",
+                "connect as the owner of schema foh: SELECT nspowner::regrole FROM pg_namespace "
+                "WHERE nspname = 'foh'",
             )
 
 

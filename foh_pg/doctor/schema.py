@@ -8,17 +8,13 @@ from typing import Any
 import psycopg
 from psycopg import errors
 
-from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+from foh_pg.doctor.finding import ERROR, WARNING, Finding
 from foh_pg.doctor.server import Facts, quoted
 from foh_pg.errors import SchemaError
 from foh_pg.schema import installed
 from foh_pg.version import __version__
 
 MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE') AS may"
-OWNER = """
-SELECT r.rolname AS name, r.rolcanlogin AS can_log_in
-FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'foh'
-"""
 INSTALLED = "SELECT version FROM foh.code"
 
 
@@ -59,15 +55,6 @@ def schema_findings(connection: psycopg.Connection[Any], facts: Facts, revision:
             WARNING,
             f"the functions of schema foh came with foh_pg {version}, and {__version__} has others",
             "foh-pg migrate; or install the foh_pg that the database was migrated with",
-        )
-    owner = connection.execute(OWNER).fetchone()
-    if owner is not None and owner["can_log_in"]:
-        yield Finding(
-            "schema",
-            NOTE,
-            f"schema foh belongs to {quoted(owner['name'])}, a role that can log in",
-            "none is needed; owned by foh_owner, which cannot log in, our functions could do less: "
-            "docs/guides/managed.md",
         )
 
 

@@ -195,18 +195,9 @@ class Index:
         """Change options: ``index.alter(probes=16, shortlist=50)``."""
         self._fetch(calls.alter(self.name, options))
 
-    def grant(
-        self,
-        *,
-        reader: str | None = None,
-        writer: str | None = None,
-        updater: str | None = None,
-        owner: str | None = None,
-        revoke: bool = False,
-    ) -> list[dict[str, Any]]:
-        """Give roles their rights, or take them back; says what each exposes and what is still missing."""
-        roles = calls.given({"reader": reader, "writer": writer, "updater": updater, "owner": owner})
-        call = calls.invoke("grant", {"name": self.name, **roles, "revoke": revoke})
+    def grant(self, reader: str, *, revoke: bool = False) -> list[dict[str, Any]]:
+        """Let a role search, or take it back; says what that exposes and what the role still lacks."""
+        call = calls.invoke("grant", {"name": self.name, "reader": reader, "revoke": revoke})
         return list(_rows(self._connection, call, dict_row))
 
     def drop(self) -> None:

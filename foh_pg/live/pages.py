@@ -28,7 +28,7 @@ BOUNDS = """
 SELECT pg_catalog.set_config('statement_timeout', '10s', false),
        pg_catalog.set_config('default_transaction_read_only', 'on', false)
 """
-# Runs that the page of an index draws, and rows whose labels it counts: fewer than foh-pg report takes,
+# Runs that the page of an index draws, and rows whose labels it counts: fewer than in foh-pg status --html,
 # because the page is read again and again.
 RUNS = 200
 SAMPLE = 20_000

@@ -38,10 +38,13 @@ def head() -> str:
     return revisions()[-1]
 
 
-def revision(connection: Connection) -> str:
-    """The revision that schema `foh` of this database is at: "base" where it is not installed."""
+def revision(connection: Connection, owner: str | None = None) -> str:
+    """The revision that schema `foh` of this database is at: "base" where it is not installed.
+
+    `owner`: the role for which a migration works, where that is another than the role of the connection.
+    """
     session = open_session(connection)
-    with readable_errors(), session.transaction(), trusted(session) as installed:
+    with readable_errors(), session.transaction(), trusted(session, owner) as installed:
         return present_revision(session) if installed else BASE
 
 
@@ -51,7 +54,7 @@ def refuse_foreign(connection: Connection) -> None:
         # One statement is a transaction, at whose end the search_path is what it was.
         with readable_errors():
             connection.exec_driver_sql(  # type: ignore[union-attr]
-                files.sql("install/trust.sql"), execution_options={"no_parameters": True}
+                script.for_owner("install/trust.sql", None), execution_options={"no_parameters": True}
             )
         return
     session = open_session(connection)
@@ -59,20 +62,20 @@ def refuse_foreign(connection: Connection) -> None:
         pass
 
 
-def code_is_outdated(connection: Connection) -> bool:
+def code_is_outdated(connection: Connection, owner: str | None = None) -> bool:
     """Whether this database is at our revision with functions of another version of the package."""
     session = open_session(connection)
-    with readable_errors(), session.transaction(), trusted(session) as installed:
+    with readable_errors(), session.transaction(), trusted(session, owner) as installed:
         return installed and present_revision(session) == head() and functions_are_outdated(session)
 
 
 @contextmanager
-def trusted(session: Session) -> Iterator[bool]:
-    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, the path is pinned."""
-    session.run(files.sql("install/trust.sql"))
+def trusted(session: Session, owner: str | None = None) -> Iterator[bool]:
+    """Whether schema `foh` is there and ours; what is not ours is refused. Inside, settings are pinned."""
+    session.run(script.for_owner("install/trust.sql", owner))
     [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
     yield installed == "yes"
-    session.run(files.sql("install/restore_path.sql"))
+    session.run(files.sql("install/restore_settings.sql"))
 
 
 def present_revision(session: Session) -> str:

@@ -65,8 +65,13 @@ class Migrated(NamedTuple):
     end: str
 
 
-def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD) -> Migrated:
+def migrate(
+    connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD, owner: str | None = None
+) -> Migrated:
     """Bring schema `foh` to revision `to` ("head", "base" or an identifier), up or down.
+
+    `owner` is the role that the schema belongs to, or will; by default the role of the connection. Another
+    role is acted for in such a way that what it put into the schema gains no rights of the connection's.
 
     One transaction: the caller's, inside a savepoint, if one is open, else one that is committed here.
     Concurrent migrations wait for each other.
@@ -75,26 +80,26 @@ def migrate(connection: psycopg.Connection[Any] | sa.Connection, to: str = HEAD)
     session = open_session(connection)
     with readable_errors(), session.transaction():
         session.run(files.sql("install/lock.sql"))
-        with trusted(session) as installed:
+        with trusted(session, owner) as installed:
             start = present_revision(session) if installed else BASE
-            statements = _statements(start, end)
+            statements = _statements(start, end, owner)
             if start == end == head() and functions_are_outdated(session):
-                statements = _code_statements()
+                statements = _code_statements(owner)
             for statement in statements:
                 session.run(statement)
     return Migrated(start, end)
 
 
-def offline(to: str = HEAD, start: str = BASE) -> str:
+def offline(to: str = HEAD, start: str = BASE, owner: str | None = None) -> str:
     """The SQL that `migrate` runs on a database at revision `start`, as one script with its transaction."""
-    return "\n\n".join(["BEGIN;", *offline_statements(to, start), "COMMIT;"]) + "\n"
+    return "\n\n".join(["BEGIN;", *offline_statements(to, start, owner), "COMMIT;"]) + "\n"
 
 
-def offline_statements(to: str = HEAD, start: str = BASE) -> list[str]:
+def offline_statements(to: str = HEAD, start: str = BASE, owner: str | None = None) -> list[str]:
     """The same without the transaction, for a script that has one already."""
-    around = ("install/lock.sql", "install/trust.sql", "install/restore_path.sql")
-    lock, trust, restore = map(files.sql, around)
-    body = [lock, trust, *_statements(resolve(start), resolve(to)), restore]
+    lock, restore = files.sql("install/lock.sql"), files.sql("install/restore_settings.sql")
+    trust = script.for_owner("install/trust.sql", owner)
+    body = [lock, trust, *_statements(resolve(start), resolve(to), owner), restore]
     return [statement.strip() for statement in body]
 
 
@@ -121,27 +126,35 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory(str(files.folder("migrations")))
 
 
-def _code_statements() -> list[str]:
+def _code_statements(owner: str | None) -> list[str]:
     """The step that can be repeated, where no revision has to be gone through."""
-    owner, leave = files.sql("install/become_owner.sql"), files.sql("install/leave.sql")
-    return [files.sql("install/check_pgvector.sql"), owner, *script.code(), leave]
+    return [*_begin(owner), *_as_owner(script.code(), owner)]
 
 
-def _statements(start: str, end: str) -> list[str]:
+def _statements(start: str, end: str, owner: str | None) -> list[str]:
     """Everything after the lock, in order; nothing where there is nothing to do."""
     if start == end:
         return []
     going_up = not is_downgrade(start, end)
     steps = _alembic_statements(start, end, going_up)
-    owner, leave = files.sql("install/become_owner.sql"), files.sql("install/leave.sql")
     if going_up:
         code = script.code() if end == head() else []
-        publications = files.sql("install/publications.sql")
-        return [files.sql("install/check_pgvector.sql"), owner, *steps, *code, leave, publications]
-    rest = [leave]
-    if end == BASE:
-        rest = [files.sql("install/drop_schema.sql"), leave, files.sql("install/drop_role.sql")]
-    return [owner, files.sql("install/drop_functions.sql"), *steps, *rest]
+        return [*_begin(owner), *_as_owner([*steps, *code], owner), files.sql("install/publications.sql")]
+    dropped = _as_owner([files.sql("install/drop_functions.sql"), *steps], owner)
+    rest = [script.for_owner("install/drop_schema.sql", owner)] if end == BASE else []
+    return [script.for_owner("install/find_owner.sql", owner), *dropped, *rest]
+
+
+def _begin(owner: str | None) -> list[str]:
+    return [files.sql("install/check_pgvector.sql"), script.for_owner("install/find_owner.sql", owner)]
+
+
+def _as_owner(statements: list[str], owner: str | None) -> list[str]:
+    """Statements to be run by the owner of the schema itself, or for it by another role."""
+    if owner is None:
+        return statements
+    wrapped = [script.as_owner(statement, owner) for statement in statements]
+    return [*wrapped, files.sql("install/leave.sql")]
 
 
 class _Statements(io.StringIO):

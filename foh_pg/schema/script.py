@@ -49,6 +49,23 @@ def template(name: str, body: str) -> str:
     return TEMPLATE.format(name=name, body=body.strip(), quote=quote)
 
 
+def for_owner(name: str, owner: str | None) -> str:
+    """A file of `sql/` that asks for the role a migration works for: as a literal, or NULL for none."""
+    if owner is None:
+        literal = "NULL"
+    else:
+        quoted = owner.replace("\\", "\\\\").replace("'", "''")
+        literal = f"E'{quoted}'"
+    return files.sql(name).replace("{owner}", literal)
+
+
+def as_owner(statement: str, owner: str) -> str:
+    """`statement`, to be run as the owner of schema foh by another role."""
+    outer, inner = unused_tags(statement)
+    filled = for_owner("install/as_owner.sql", owner).replace("{outer}", outer).replace("{inner}", inner)
+    return filled.replace("{body}", statement)
+
+
 def unused_tags(body: str) -> tuple[str, str]:
     """Two dollar quotes that do not occur in `body`."""
     number = 0

@@ -142,7 +142,7 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
     if not known or not np.array_equal(ids, sample_ids):
         raise StateError(
             f"the centers of index {index.name!r} and what is known of them differ: "
-            f"run foh-pg rebuild {session.names['name']}"
+            f"run foh-pg build {session.names['name']} --again"
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]
     return Centers(

@@ -20,8 +20,8 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 READ = """
 SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
        i.distance, i.options, i.version, i.status, i.next_center, i.source_name,
-       {unchanged}() IS NOT NULL, pg_catalog.pg_get_userbyid(c.relowner), foh._acting_role(i.name)
-FROM foh.index i LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source WHERE i.id = {id}
+       {unchanged}() IS NOT NULL
+FROM foh.index i WHERE i.id = {id}
 """
 
 
@@ -60,8 +60,6 @@ class IndexRow:
     next_center: int
     source: str
     intact: bool
-    owner: str | None
-    acting: str | None
     encoding: str = "utf-8"
 
     @property
@@ -113,11 +111,6 @@ def read_index(session: Session) -> IndexRow:
     if not rows:
         raise IndexNotFound("the index was dropped meanwhile")
     index = IndexRow(*(*rows[0], session.encoding))
-    if index.owner is not None and index.owner != index.acting:
-        raise BuildError(
-            f"{index.source}, the table of index {index.name!r}, belongs to {index.owner} now, the index to "
-            f"{index.acting}: run SELECT foh.refresh({session.names['name']}) first"
-        )
     if not index.intact:
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "

@@ -14,7 +14,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import hashing
 from foh_pg.arrays.codes import CodeArray, pack
-from foh_pg.hashing import Geometry, Vectors
+from foh_pg.geometry import Geometry, Vectors
 from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.ranking import Ranking

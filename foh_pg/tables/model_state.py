@@ -60,7 +60,7 @@ def load_arrays(session: Session, name: str, version: int) -> Arrays | None:
         if chunk != number or hashlib.sha256(data).digest() != digest:
             raise StateError(
                 f"chunk {number} of state {name!r}, version {version}, is missing or damaged: "
-                f"run foh-pg rebuild {session.names['name']}, which needs none of it"
+                f"run foh-pg build {session.names['name']} --again, which needs none of it"
             )
     try:
         with np.load(io.BytesIO(b"".join(data for _, data, _ in rows)), allow_pickle=False) as file:
@@ -68,7 +68,7 @@ def load_arrays(session: Session, name: str, version: int) -> Arrays | None:
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise StateError(
             f"state {name!r}, version {version}, cannot be read: "
-            f"run foh-pg rebuild {session.names['name']}, which needs none of it"
+            f"run foh-pg build {session.names['name']} --again, which needs none of it"
         ) from error
 
 

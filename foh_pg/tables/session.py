@@ -32,13 +32,11 @@ STANDBY = (
 
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
-# For one transaction only: behind a proxy, somebody else may get the session with its settings. row_security
-# is on, since policies show an updater its rows of foh. The functions through which an updater reads the
-# source switch it off for themselves, and so fail where a policy hides rows.
+# For one transaction only: behind a proxy, somebody else may get the session with its settings.
 SETTINGS = """
-SELECT pg_catalog.set_config(name, CASE name WHEN 'row_security' THEN 'on' ELSE '0' END, true)
+SELECT pg_catalog.set_config(name, '0', true)
 FROM pg_catalog.pg_settings
-WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
+WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout',
                'transaction_timeout', 'lock_timeout')
 """
 

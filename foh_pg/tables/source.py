@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
-from foh_pg.hashing import Vectors
+from foh_pg.geometry import LONGEST, Vectors
 from foh_pg.postgres.binary_copy import Nullable, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -22,10 +22,6 @@ from foh_pg.tables.session import Session
 
 # Keys passed in one statement.
 KEYS_AT_ONCE = 10_000
-
-# Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision. They
-# take no part in models and lists. The same as foh._longest.
-LONGEST = 1e18
 
 # The updater does not read the application's table itself: what its owner attached to it would run with
 # the updater's rights. The functions of the index run with the owner's.

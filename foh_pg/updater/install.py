@@ -13,8 +13,8 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays.codes import pack
 from foh_pg.clustering import default_probes
 from foh_pg.errors import FenceError
-from foh_pg.hashing import Geometry
-from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, Vector
+from foh_pg.geometry import Geometry
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -56,7 +56,7 @@ FORGET_MODELS = """
 DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
     SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
 """
-GEOMETRY = "SELECT g.threshold, g.signs FROM {quantizer} g"
+GEOMETRY = "SELECT g.signs, g.threshold FROM {quantizer} g"
 LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
 WRITE_LABELS = """
 INSERT INTO foh.label (index, label, name, projection)
@@ -204,13 +204,13 @@ def write_hash_functions(session: Session, model: Model) -> None:
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
     """Replace the one row where it differs: only a new filling changes it."""
-    made = [geometry.threshold[None], geometry.signs[None]]
-    columns = [Vector(len(geometry.threshold)), Vector(geometry.dimensions)]
+    made = [geometry.signs[None], geometry.threshold[None]]
+    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits)]
     present = [*session.copy_out(GEOMETRY, columns)]
     if len(present) == 1 and all(map(np.array_equal, present[0], made)):
         return
     session.execute("DELETE FROM {quantizer}")
-    session.copy_in("quantizer", ["threshold", "signs"], columns, made)
+    session.copy_in("quantizer", ["signs", "threshold"], columns, made)
 
 
 def _write_labels(session: Session, model: Model) -> None:

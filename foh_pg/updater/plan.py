@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
-from foh_pg.hashing import Geometry
+from foh_pg.geometry import Geometry
 from foh_pg.postgres.binary_copy import INT8
 from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.model import Model, typical_distance

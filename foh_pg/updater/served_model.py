@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foh_pg.hashing import Geometry
-from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, Vector
+from foh_pg.geometry import Geometry
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
@@ -24,7 +24,7 @@ SELECT m.far::{key_type}[] FROM foh.model m
 WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 """
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
-GEOMETRY = "SELECT g.threshold, g.signs FROM {quantizer} g"
+GEOMETRY = "SELECT g.signs, g.threshold FROM {quantizer} g"
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,6 @@ def load_present(session: Session, index: IndexRow) -> Present:
 
 def _read_geometry(session: Session, index: IndexRow) -> Geometry:
     plain = Geometry.plain(index.dimensions, index.geometry, index.distance)
-    columns = [Vector(len(plain.threshold)), Vector(index.dimensions)]
-    ((threshold, signs),) = session.copy_out(GEOMETRY, columns)
-    return replace(plain, threshold=threshold[0], signs=signs[0])
+    columns = [HalfVector(len(plain.signs)), Vector(plain.bits)]
+    ((signs, threshold),) = session.copy_out(GEOMETRY, columns)
+    return replace(plain, signs=signs[0], threshold=threshold[0])

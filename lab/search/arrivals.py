@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from foh_pg.arrays.metrics import mean_of
 from foh_pg.errors import InputError
 from foh_pg.quality.dataset import Dataset
 from lab.search import table
@@ -74,25 +75,26 @@ def _ask(connection: psycopg.Connection[Any], index: str, rows: table.Rows, k: i
 def exact_quality(rows: table.Rows, arrived: int) -> dict[str, float]:
     """The same by exact cosine over the rows that have arrived."""
     present = table.Rows(rows.data, rows.base[:arrived], rows.queries)
-    nearest = present.nearest(min(RANKS, arrived - 1))
-    return judge(present, list(nearest[:, :FIRST]), list(nearest))
+    nearest = present.truth(RANKS).nearest
+    return judge(present, [keys[:FIRST] for keys in nearest], nearest)
 
 
 def judge(rows: table.Rows, first: list[Places], found: list[Places]) -> dict[str, float]:
-    """P@100 and mAP@100 by label; of the first ten P@10, recall of the exact ten, and the mean distance."""
-    judged = judge_by(rows, rows.nearest(min(FIRST, len(rows.base) - 1)))
+    """Of the first hundred P, both and mAP; of the first ten P, recall, both, and the mean distance."""
+    judged = judge_by(rows, rows.truth(RANKS))
     ten = [judged(query, keys.tolist(), FIRST) for query, keys in enumerate(first)]
     hundred = [judged(query, keys.tolist(), RANKS) for query, keys in enumerate(found)]
 
     def mean(figures: list[dict[str, float]], name: str) -> float:
-        known = [figure[name] for figure in figures if not np.isnan(figure[name])]
-        return round(float(np.mean(known)), 5) if known else 0.0
+        return round(mean_of([figure[name] for figure in figures]), 5)
 
     return {
         "precision": mean(hundred, "precision"),
+        "both": mean(hundred, "both"),
         "map": mean(hundred, "average_precision"),
         "precision10": mean(ten, "precision"),
         "recall10": mean(ten, "recall"),
+        "both10": mean(ten, "both"),
         "distance10": mean(ten, "distance"),
     }
 

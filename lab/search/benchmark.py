@@ -54,6 +54,8 @@ def run(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
             table.load(connection, rows)
             contenders = line_up(rows, settings.bits, settings.quick, settings.contenders)
             yield from _search(dsn, connection, rows, contenders, say)
+            say("own rows")
+            yield from experiments.own_rows(connection, rows, settings.seed)
             if settings.extras:
                 yield from _extras(dsn, connection, rows, contenders, settings, say)
         if empty is not None:
@@ -88,7 +90,7 @@ def _search(
         yield {"experiment": "build", **built(dsn, connection, contender, rows)}
     say("asking")
     forms = [(contender.name, form) for contender in contenders for form in contender.forms]
-    judge = judge_by(rows, rows.nearest(100))
+    judge = judge_by(rows, rows.truth(100))
     for record in interleave(Backend(connection), forms, rows.data.X[rows.queries], judge):
         yield {"experiment": "search", **record}
 

@@ -24,6 +24,7 @@ REPLACE = sql.SQL(
     "UPDATE {table} SET embedding = o.embedding FROM {table} o WHERE {table}.id = 0 AND o.id = 1"
 ).format(table=sql.Identifier(TABLE))
 # pgvector goes on searching until the filter has let enough rows through, up to hnsw.max_scan_tuples.
+FILTERED_QUERIES, OWN_QUERIES = 200, 1000
 ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "relaxed_order"}
 
 
@@ -31,13 +32,13 @@ def with_stream(
     connection: psycopg.Connection[Any], rows: table.Rows, sizes: tuple[int, ...]
 ) -> Iterator[Record]:
     """Search while rows wait for the updater; the rows are copies under new keys."""
-    nearest = rows.nearest(10)
+    truth = rows.truth(10)
     forms = [
         ("foh", Form("default", 10, OURS.format(sql.SQL("")))),
         ("foh", Form("no shortlist", 10, OURS.format(sql.SQL(", shortlist => 0")))),
         ("pgvector HNSW", Form("ef_search 40", 10, GRAPH.format(sql.SQL("true")), {"hnsw.ef_search": 40})),
     ]
-    of_base = judge_by(rows, nearest)
+    of_base = judge_by(rows, truth)
 
     def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
         return of_base(query, [key % len(rows.base) for key in answer], k)
@@ -63,17 +64,50 @@ def _vacuum_stream(connection: psycopg.Connection[Any]) -> None:
 
 
 def filtered(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[Record]:
-    """Search among 50 %, 10 %, 1 % and none of the rows."""
-    judge = judge_by(rows, rows.nearest(10))
-    for keeps in (50, 10, 1, 0):
+    """Search among 50 %, 10 %, 2 %, 1 % and none of the rows, by a column that has a B-tree."""
+    asking = table.Rows(rows.data, rows.base, rows.queries[:FILTERED_QUERIES])
+    for name in (TABLE, "items_graph"):
+        connection.execute(sql.SQL("CREATE INDEX ON {} (tenant)").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(name)))
+    for keeps in (50, 10, 2, 1, 0):
+        passing = table.tenant_of(np.arange(len(rows.base))) < keeps
+        judge = judge_by(asking, asking.truth(10, np.flatnonzero(passing)))
         filter_ = sql.SQL(", filter => {}").format(sql.Literal(f"tenant < {keeps}"))
         where = sql.SQL("tenant < {}").format(sql.Literal(keeps))
         forms = [
             ("foh", Form("filter", 10, OURS.format(filter_))),
+            ("foh", Form("filter, labels 0", 10, OURS.format(filter_ + sql.SQL(", labels => 0")))),
             ("pgvector HNSW", Form("iterative scan", 10, GRAPH.format(where), ITERATIVE)),
         ]
-        for record in interleave(Backend(connection), forms, rows.data.X[rows.queries][:200], judge):
+        for record in interleave(Backend(connection), forms, asking.data.X[asking.queries], judge):
             yield {"experiment": "filter", "keeps": f"{keeps} %", **record}
+
+
+def own_rows(connection: psycopg.Connection[Any], rows: table.Rows, seed: int) -> Iterator[Record]:
+    """Rows of the table ask with their own vectors: is each of them first in its answer?"""
+    backend, X = Backend(connection), rows.data.X[rows.base]
+    asking = np.random.default_rng(seed).choice(len(X), min(OWN_QUERIES, len(X)), replace=False)
+    forms = [
+        ("foh", Form("default", 10, OURS.format(sql.SQL("")))),
+        ("foh", Form("labels 0", 10, OURS.format(sql.SQL(", labels => 0")))),
+        ("pgvector HNSW", Form("ef_search 40", 10, GRAPH.format(sql.SQL("true")), {"hnsw.ef_search": 40})),
+    ]
+    for title, form in forms:
+        backend.prepare(form)
+        answers = [backend.ask(form, X[own]) for own in asking]
+        first = [
+            bool(answer) and bool((X[answer[0]] == X[own]).all())
+            for own, answer in zip(asking, answers, strict=True)
+        ]
+        found = [own in answer for own, answer in zip(asking, answers, strict=True)]
+        yield {
+            "experiment": "own",
+            "contender": title,
+            "form": form.name,
+            "asked": len(asking),
+            "first": float(np.mean(first)),
+            "found": float(np.mean(found)),
+        }
 
 
 def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[Record]:
@@ -96,8 +130,10 @@ def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator
         ("foh", Form("policy", 10, OURS.format(sql.SQL("")))),
         ("pgvector HNSW", Form("policy, iterative scan", 10, GRAPH.format(sql.SQL("true")), ITERATIVE)),
     ]
-    judge = judge_by(rows, rows.nearest(10))
-    for record in interleave(Backend(connection), forms, rows.data.X[rows.queries][:200], judge):
+    asking = table.Rows(rows.data, rows.base, rows.queries[:FILTERED_QUERIES])
+    shown = np.flatnonzero(table.tenant_of(np.arange(len(rows.base))) == 7)
+    judge = judge_by(asking, asking.truth(10, shown))
+    for record in interleave(Backend(connection), forms, asking.data.X[asking.queries], judge):
         yield {"experiment": "policy", "keeps": "1 %", **record}
     connection.execute("RESET ROLE")
 
@@ -121,6 +157,6 @@ def wide(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[Record]:
         ("exact cosine", "all rows", "SELECT id FROM items ORDER BY embedding <=> %b LIMIT 10"),
     )
     forms = [(title, Form(name, 10, sql.Composed([sql.SQL(text)]))) for title, name, text in statements]
-    judge = judge_by(rows, rows.nearest(10))
+    judge = judge_by(rows, rows.truth(10))
     for record in interleave(Backend(connection), forms, X[:queries], judge):
         yield {"experiment": "wide", **record}

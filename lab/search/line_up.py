@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from psycopg import sql
 
 from lab.search.bare_codes import codes_graph, codes_scan, reencoded
+from lab.search.bit_graph import bits_graph
 from lab.search.contenders import Contender
-from lab.search.ours import ours, paper_pool
+from lab.search.ours import Budgets, ours, paper_pool
 from lab.search.pgvector import exact, graph, inverted, quantized
 from lab.search.supervised import classified, projected
 from lab.search.table import Rows
 
-# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first nine.
+# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first ten.
 NAMES = (
     "foh",
     "hnsw",
@@ -23,6 +24,7 @@ NAMES = (
     "encoded-again",
     "supervised",
     "classify",
+    "our-bits",
     "signs",
     "no-votes",
     "halfvec",
@@ -31,19 +33,24 @@ NAMES = (
     "code-scan",
     "symmetric-scan",
 )
-ALWAYS, QUICK = NAMES[:2], NAMES[:9]
+ALWAYS, QUICK = NAMES[:2], NAMES[:10]
+
+# The last ones with labels left out are for users who want nearly all of the exact nearest.
+BUDGETS = Budgets(
+    learned=((16, 30), (32, 40), (64, 100)),
+    nearest=((16, 30), (32, 30), (48, 40), (64, 40), (96, 60), (128, 100), (192, 200), (256, 400)),
+    by_bits=(16, 48),
+)
+BUDGETS_QUICK = Budgets(learned=((32, 40),), nearest=((32, 30), (96, 60)), by_bits=(16,))
 
 
 def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> list[Contender]:
     """Those named, without names everyone; `quick` leaves out what takes long to build or to ask."""
     d = rows.dimensions
     none, half = sql.SQL(""), sql.SQL("::halfvec({})").format(sql.Literal(d))
-    ef = (40, 100) if quick else (20, 40, 100, 200)
-    # The last budgets are for users who want nearly all of the exact nearest.
-    budgets = (
-        ((16, 50), (64, 200)) if quick else ((3, 16), (16, 50), (32, 100), (64, 200), (128, 400), (256, 800))
-    )
-    dials = (0.25,) if quick else (0.125, 0.25, 0.75)
+    ef = (40, 100) if quick else (10, 20, 40, 60, 100, 200)
+    budgets = BUDGETS_QUICK if quick else BUDGETS
+    dials = (0.25,) if quick else (0.25, 0.75)
     lists = max(10, round(len(rows.base) ** 0.5))
     everyone = {
         "foh": ours("anchored", "foh", bits, 1, budgets, dials),
@@ -58,6 +65,7 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
         "supervised": projected(rows, ef),
         "classify": classified(rows),
         "ivfflat": inverted("items_lists", lists, (1, 5, 20)),
+        "our-bits": bits_graph("anchored", (40, 60, 100) if quick else (20, 40, 60, 100, 200)),
         "signs": quantized("items_signs", d, (100,) if quick else (40, 100, 200)),
         "code-graph": codes_graph("anchored", bits, 40),
         "code-scan": codes_scan("anchored", "scan of our codes", bits),

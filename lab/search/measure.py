@@ -12,10 +12,10 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
-from foh_pg.arrays.metrics import precisions
+from foh_pg.arrays.metrics import judge, mean_of, precisions, standard_error
 from lab.search import table
 from lab.search.contenders import Contender, Form
-from lab.search.table import Rows
+from lab.search.table import Rows, Truth
 
 # Queries that one form answers before the next has its turn: few, so that all see the same machine.
 BLOCK = 10
@@ -88,7 +88,8 @@ def interleave(
     for n, (title, form) in enumerate(forms):
         cpu_ms, wall_ms = 1000 * np.array([times[n][start] for start in sorted(times[n])]).T
         judged = [one for start in sorted(quality[n]) for one in quality[n][start]]
-        measures = {name: _mean([one[name] for one in judged]) for name in judged[0]}
+        columns = {name: [one[name] for one in judged] for name in judged[0]}
+        errors = {f"{name}_error": _known(standard_error(columns[name])) for name in columns}
         yield {
             "contender": title,
             "form": form.name,
@@ -98,36 +99,31 @@ def interleave(
             "cpu_ms": float(np.mean(cpu_ms)),
             "cpu_ms_blocks": cpu_ms.round(4).tolist(),
             "wall_ms": float(np.mean(wall_ms)),
-            **measures,
+            **{name: _known(mean_of(values)) for name, values in columns.items()},
+            **errors,
         }
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    """The mean of the values that are numbers."""
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else None
+def _known(value: float) -> float | None:
+    """JSON has no word for what is not a number."""
+    return None if np.isnan(value) else value
 
 
-def judge_by(
-    rows: Rows, nearest: npt.NDArray[np.int64] | None = None
-) -> Callable[[int, list[int], int], dict[str, float]]:
-    """Precision by label among the k asked for, recall of the exact nearest, the mean cosine distance of the
-    rows that came (not a number where none did), and their share of the k."""
+def judge_by(rows: Rows, truth: Truth) -> Callable[[int, list[int], int], dict[str, float]]:
+    """Give a judge of answers: `foh_pg.arrays.metrics.judge`, mAP, mean cosine distance, share of the k."""
 
-    def judge(query: int, answer: list[int], k: int) -> dict[str, float]:
+    def judge_answer(query: int, answer: list[int], k: int) -> dict[str, float]:
         keys = np.array(answer, dtype=np.int64)
         hits = rows.relevant(query, keys) if len(keys) else np.zeros(0, dtype=bool)
-        found = {
-            "precision": float(hits.sum()) / k,
+        nearest, alike = truth.nearest[query][:k].tolist(), truth.alike[query][:k].tolist()
+        return {
+            **judge(answer, int(hits.sum()), k, nearest, alike)._asdict(),
             "average_precision": float(precisions(hits).mean()) if hits.any() else 0.0,
             "distance": rows.distance(query, keys),
             "returned": len(keys) / k,
         }
-        if nearest is not None:
-            found["recall"] = float(np.isin(nearest[query, : min(k, nearest.shape[1])], keys).mean())
-        return found
 
-    return judge
+    return judge_answer
 
 
 def built(dsn: str, connection: psycopg.Connection[Any], contender: Contender, rows: Rows) -> Record:

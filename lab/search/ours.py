@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -36,12 +36,23 @@ def table_of(name: str) -> str:
 LEARNED, BY_BITS, NEAREST, DIALS = "as learned", "nothing read", "labels 0", "over the dial"
 
 
+class Budgets(NamedTuple):
+    """Probes and shortlists of searches as learned, with labels left out, and probes with nothing read."""
+
+    learned: Sequence[tuple[int, int]] = ()
+    nearest: Sequence[tuple[int, int]] = ()
+    by_bits: Sequence[int] = ()
+
+
+NO_BUDGETS = Budgets()
+
+
 def ours(
     name: str,
     title: str,
     bits: int,
     label_weight: float,
-    budgets: Sequence[tuple[int, int]] = (),
+    budgets: Budgets = NO_BUDGETS,
     dials: Sequence[float] = (),
     votes: bool = True,
 ) -> Contender:
@@ -56,11 +67,13 @@ def ours(
         _form(name, "labels 1", 10, DIALS, labels=1),
     ]
     forms += [_form(name, f"labels {dial:g}", 10, DIALS, labels=dial) for dial in dials]
-    for probes, shortlist in budgets:
+    for probes, shortlist in budgets.learned:
         about = f"probes {probes}, shortlist {shortlist}"
-        budget = {"probes": probes, "shortlist": shortlist}
-        forms.append(_form(name, about, 10, LEARNED, **budget))
-        forms.append(_form(name, f"labels 0, {about}", 10, NEAREST, **budget, labels=0))
+        forms.append(_form(name, about, 10, LEARNED, probes=probes, shortlist=shortlist))
+    for probes, shortlist in budgets.nearest:
+        about = f"labels 0, probes {probes}, shortlist {shortlist}"
+        forms.append(_form(name, about, 10, NEAREST, probes=probes, shortlist=shortlist, labels=0))
+    for probes in budgets.by_bits:
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
     options = {"label_weight": label_weight, **({} if votes else {"weight_votes": 0})}
     return _contender(name, title, bits, options, forms)

@@ -186,5 +186,5 @@ def _ask(connection: psycopg.Connection[Any], rows: table.Rows, plan: Plan) -> d
             "query_wall_ms": r["wall_ms"],
             **{name: r[name] for name in names},
         }
-        for r in interleave(Backend(connection), forms, queries, judge_by(rows, rows.nearest(K)))
+        for r in interleave(Backend(connection), forms, queries, judge_by(rows, rows.truth(K)))
     }

@@ -16,6 +16,7 @@ from pgvector.psycopg import register_vector
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.clustering import unit
 from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.postgres.embedded import EmbeddedServer
@@ -31,6 +32,8 @@ SETTINGS = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
+# Queries whose distances to the whole base are computed at once.
+BLOCK_QUERIES = 64
 CREATE_INDEX = "SELECT foh.create_index(%s, %s::regclass, 'embedding', 'labels', bits => %s, options => %s)"
 
 
@@ -61,16 +64,42 @@ class Rows:
         asked = unit(self.data.X[self.queries[query : query + 1]])[0]
         return float(1 - (unit(self.data.X[self.base[keys]]) @ asked).mean())
 
-    def nearest(self, k: int) -> npt.NDArray[np.int64]:
-        """The exact nearest rows of each query by cosine, by their place in the base."""
-        base = unit(self.data.X[self.base])
-        found = np.empty((len(self.queries), k), dtype=np.int64)
-        for start in range(0, len(self.queries), 200):
-            part = unit(self.data.X[self.queries[start : start + 200]]) @ base.T
-            best = np.argpartition(-part, k, axis=1)[:, :k]
-            order = np.argsort(-np.take_along_axis(part, best, axis=1), axis=1)
-            found[start : start + 200] = np.take_along_axis(best, order, axis=1)
-        return found
+    def truth(self, k: int, among: npt.NDArray[np.int64] | None = None) -> Truth:
+        """What the best answers have, by exact cosine; `among` the rows at these places, else among all."""
+        among = np.arange(len(self.base)) if among is None else among
+        base = unit(self.data.X[self.base[among]])
+        holders = _holders(self.data.sets.take(self.base[among]), len(self.data.label_names))
+        nearest, alike = [], []
+        for start in range(0, len(self.queries), BLOCK_QUERIES):
+            asking = self.queries[start : start + BLOCK_QUERIES]
+            for query, near in zip(asking, unit(self.data.X[asking]) @ base.T, strict=True):
+                labels = self.data.sets.row(int(query))
+                sharing = np.unique(np.concatenate([holders[label] for label in labels] or [among[:0]]))
+                nearest.append(among[_largest(near, k)])
+                alike.append(among[sharing[_largest(near[sharing], k)]])
+        return Truth(nearest, alike)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The exact answers to each query, by place in the base, the nearest first."""
+
+    nearest: list[npt.NDArray[np.int64]]
+    # The nearest among the rows that share a label with the query: fewer where there are fewer.
+    alike: list[npt.NDArray[np.int64]]
+
+
+def _largest(values: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.int64]:
+    """Where the k largest values are, in order."""
+    best = np.argpartition(-values, k)[:k] if k < len(values) else np.arange(len(values))
+    return np.asarray(best[np.argsort(-values[best], kind="stable")])
+
+
+def _holders(sets: LabelSets, labels: int) -> list[npt.NDArray[np.int64]]:
+    """The rows that have each label."""
+    order = np.argsort(sets.ids, kind="stable")
+    rows = np.repeat(np.arange(len(sets)), sets.counts)[order]
+    return np.split(rows, np.searchsorted(sets.ids[order], np.arange(1, labels)))
 
 
 def draw(data: Dataset, queries: int, rows: int | None, seed: int) -> Rows:
@@ -134,6 +163,11 @@ def copy(connection: psycopg.Connection[Any], table: str) -> None:
     connection.execute(sql.SQL("VACUUM ANALYZE {}").format(name))
 
 
+def tenant_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The tenant of rows, a number below 100 that has nothing to do with their vectors."""
+    return np.asarray(places * 7919 % 100, dtype=np.int32)
+
+
 def insert(
     connection: psycopg.Connection[Any],
     rows: Rows,
@@ -151,6 +185,6 @@ def insert(
             part + shift,
             rows.data.X[rows.base[part]],
             Ragged(names[sets.ids], bounds),
-            ((part * 7919) % 100).astype(np.int32),
+            tenant_of(part),
         )
         copy_in(connection, sql.Identifier(into), ("id", "embedding", "labels", "tenant"), columns, values)

@@ -26,7 +26,7 @@ NEVER = 10_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure: the options of `foh-pg bench stream`. `freeze` None: `start`, else a sixth of all."""
+    """What to measure: the options of `python -m lab stream`. `freeze` None: `start`, else a sixth of all."""
 
     rows: int | None = None
     batch: int = 2000

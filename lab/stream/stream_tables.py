@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from foh_pg.arrays.metrics import BOTH_IS
 from lab.summary import Record, Report, Table
 
 SECONDS = (
     "CPU is that of the updater and of its process in the server. Phases in seconds by the clock, the "
-    "longest first."
+    f"longest first. {BOTH_IS}."
 )
 PHASES_SHOWN = 5
-NEARNESS = ("P@10", "recall@10", "distance")
+NEARNESS = ("P@10", "recall@10", "both@10", "distance")
 
 
 def tables(report: Report) -> list[Table]:
@@ -61,7 +62,7 @@ def comparisons(report: Report) -> Table:
 
 
 def _nearness(r: Record) -> list[str]:
-    return [f"{r[name]:.4f}" for name in ("precision10", "recall10", "distance10")]
+    return [f"{r[name]:.4f}" for name in ("precision10", "recall10", "both10", "distance10")]
 
 
 def recent_cpu(report: Report, rows: int) -> float:

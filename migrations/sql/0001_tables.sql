@@ -2,7 +2,7 @@
 
 CREATE TABLE foh.index (
     id               int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name             text NOT NULL UNIQUE,
+    name             text NOT NULL UNIQUE CHECK (name ~ '^[a-z][a-z0-9_]{0,39}$'),
     -- regclass follows renames and is dumped as a name; the oid beside it tells a restored database, where
     -- attribute numbers may have changed, from the one the index was created in.
     source           regclass NOT NULL,
@@ -24,6 +24,8 @@ CREATE TABLE foh.index (
     labels_key       name,
     labels_key_attnum int2,
     dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
+    -- Geometry bits of a row; 0 where learned codes stand in for them.
+    geometry         int NOT NULL,
     bits             int NOT NULL CHECK (bits BETWEEN 8 AND 1024),
     distance         text NOT NULL CHECK (distance IN ('cosine', 'l2', 'ip')),
     options          jsonb NOT NULL,
@@ -47,7 +49,8 @@ CREATE TABLE foh.label (
     name       text NOT NULL,
     projection @vector@.vector,
     PRIMARY KEY (index, label),
-    UNIQUE (index, name)
+    -- The name first: see place.sql.
+    UNIQUE (name, index)
 );
 
 CREATE TABLE foh.model (
@@ -61,6 +64,19 @@ CREATE TABLE foh.model (
     -- A typical distance of a row from the mean: brings l2 and ip to the size of a cosine distance.
     scale      float8 NOT NULL DEFAULT 1,
     metrics    jsonb NOT NULL DEFAULT '{}',
+    -- The version that made all centers and geometry bits, and the first of its centers.
+    placed       bigint NOT NULL DEFAULT 1,
+    first_center int NOT NULL DEFAULT 1,
+    -- At most exact_rows rows: searches may read the table itself.
+    small        boolean NOT NULL DEFAULT true,
+    -- How a search ranks: the learned code and the votes of the nearest rows.
+    weight_code  float8 NOT NULL DEFAULT 1.6,
+    weight_votes float8 NOT NULL DEFAULT 0.4,
+    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
+    probes       int,
+    shortlist    int,
+    -- Keys of far rows: their embeddings are too long for models and lists (see foh._longest), so every search reads them.
+    far          text[],
     PRIMARY KEY (index, version)
 );
 
@@ -96,8 +112,25 @@ CREATE TABLE foh.run (
 );
 CREATE INDEX run_index_idx ON foh.run (index, id);
 
+-- The updater at work on an index: see foh._lock. A row for each index, which only a role that may update it can lock or change.
+CREATE TABLE foh.updating (
+    index int PRIMARY KEY,
+    pid   int,
+    key   bigint,
+    role  name,
+    -- The partitions of its tables as the last update found them: see foh._follow.
+    partitions jsonb
+);
+
 -- The SQL of the objects of one index, with {placeholders}; filled from sql/index/ by the migrations.
 CREATE TABLE foh.template (
     name text PRIMARY KEY,
     body text NOT NULL
+);
+
+-- Which functions, views and templates are installed: the digest of the statements that made them, and the version of the
+-- package that these came with. One row.
+CREATE TABLE foh.code (
+    digest  text PRIMARY KEY,
+    version text NOT NULL
 );

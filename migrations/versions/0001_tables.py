@@ -1,4 +1,4 @@
-"""The tables that all indexes share, as version 0.1.0 made them."""
+"""The tables that all indexes share."""
 
 from __future__ import annotations
 

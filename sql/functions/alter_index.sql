@@ -3,10 +3,10 @@
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Names are compared as they were recorded.
+-- Settings of the session that change how text is read, names are quoted or numbers are written must not get into what is rendered here.
+SET standard_conforming_strings = on
 SET quote_all_identifiers = off
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
+SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 DECLARE
@@ -14,9 +14,9 @@ DECLARE
     new foh.index := old;
     citus constant text[] := foh._begin_local();
 BEGIN
+    PERFORM foh._require_owner();
     PERFORM foh._lock(old.id);
     PERFORM foh._check_source(old);
-    PERFORM foh._check_ownership(old.source);
     -- A column that has another type or name now is a matter for foh.refresh.
     IF EXISTS (SELECT FROM foh._columns(old) c WHERE NOT c.usable) THEN
         PERFORM foh._refuse_changed(name);
@@ -27,8 +27,7 @@ BEGIN
         PERFORM foh._remove_triggers(old);
     END IF;
     new := foh._inspect_source(new);
-    PERFORM foh._claim(new.source);
-    new := foh._replace_index(new);
+    new := foh._replace_index(old, new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
     PERFORM foh._end_local(citus);

@@ -7,8 +7,6 @@ CREATE OR REPLACE FUNCTION foh.check(name text, part int DEFAULT 0, parts int DE
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 DECLARE
     i foh.index := foh._index(name);

@@ -19,10 +19,10 @@ CREATE OR REPLACE FUNCTION foh.create_index(
 ) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Names are compared as they were recorded.
+-- Settings of the session that change how text is read, names are quoted or numbers are written must not get into what is rendered here.
+SET standard_conforming_strings = on
 SET quote_all_identifiers = off
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
+SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 <<body>>
@@ -32,6 +32,7 @@ DECLARE
     empty boolean := current_setting('transaction_isolation') = 'read committed';
     citus text[];
 BEGIN
+    PERFORM foh._require_owner();
     PERFORM foh._check_name(name);
     IF source IS NULL THEN
         RAISE EXCEPTION 'foh: source is NULL: name the table' USING ERRCODE = 'null_value_not_allowed';
@@ -55,11 +56,18 @@ BEGIN
     i := foh._inspect_source(i);
     i.dimensions := foh._check_dimensions(i, dimensions);
     i.geometry := foh._geometry_bits(i.dimensions, (i.options ->> 'geometry')::int);
-    PERFORM foh._check_ownership(i.source);
-    PERFORM foh._check_ownership(i.labels_from);
 
-    PERFORM foh._claim(i.source);
-    i := foh._create_objects(i);
+    INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
+                           embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
+                           labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, options,
+                           row_triggers, several, status)
+    VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_type, i.embedding, i.embedding_attnum,
+            i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
+            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.options,
+            i.row_triggers, foh._has_several(i), 'building')
+    RETURNING * INTO i;
+    INSERT INTO foh.updating (index) VALUES (i.id);
+    PERFORM foh._make_tables(i);
     PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
     UPDATE foh.updating u SET partitions = foh._leaves_of(i) WHERE u.index = i.id;

@@ -1,13 +1,11 @@
 -- Whether indexes are kept up to date: a row for each that the caller may see, and in `problems` what is wrong and what to do.
 -- An index is healthy if it is built, its table is as it was, no entry has waited longer than max_lag in its stream, and the
--- last run did not fail. For pg_cron and monitoring; foh-pg health prints the same.
+-- last run did not fail. For pg_cron and monitoring; foh-pg status --check prints the same.
 CREATE OR REPLACE FUNCTION foh.health(max_lag interval DEFAULT '10 minutes')
 RETURNS TABLE (name text, healthy boolean, problems text[], status text, version bigint, stream bigint, deferred bigint, stale float8,
                lag_seconds float8, last_run timestamptz, error text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 #variable_conflict use_column
 DECLARE

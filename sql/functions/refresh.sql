@@ -1,12 +1,12 @@
 -- Brings an index in line with its table after an ALTER: renamed columns and tables are followed by oid and attribute
--- number, a new owner too; embedding and labels may be given where a column was replaced. Makes missing triggers again.
+-- number; embedding and labels may be given where a column was replaced. Makes missing triggers again.
 CREATE OR REPLACE FUNCTION foh.refresh(name text, embedding name DEFAULT NULL, labels name DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- Names are compared as they were recorded.
+-- Settings of the session that change how text is read, names are quoted or numbers are written must not get into what is rendered here.
+SET standard_conforming_strings = on
 SET quote_all_identifiers = off
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
+SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 DECLARE
@@ -15,6 +15,7 @@ DECLARE
     citus constant text[] := foh._begin_local();
     c record;
 BEGIN
+    PERFORM foh._require_owner();
     PERFORM foh._lock(old.id);
     PERFORM foh._check_source(old);
     FOR c IN SELECT * FROM foh._columns(old) LOOP
@@ -35,17 +36,7 @@ BEGIN
         new.labels := refresh.labels;
     END IF;
     new := foh._inspect_source(new);
-    PERFORM foh._check_columns(old, new);
-    PERFORM foh._check_ownership(new.source);
-    PERFORM foh._check_ownership(new.labels_from);
-    -- The table has a new owner. The functions of the former owner will be dropped, and the triggers, which depend on two of
-    -- these, are made again below.
-    IF foh._acting_role(name) IS DISTINCT FROM foh._source_owner(new) THEN
-        PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', false);
-        PERFORM foh._remove_triggers(old);
-    END IF;
-    PERFORM foh._claim(new.source);
-    new := foh._replace_index(new);
+    new := foh._replace_index(old, new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
     PERFORM foh._end_local(citus);

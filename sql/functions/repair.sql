@@ -3,8 +3,6 @@
 CREATE OR REPLACE FUNCTION foh.repair(name text) RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- The policies of foh show each role its own rows. A session that has switched row_security off would get errors instead.
-SET row_security = on
 AS $function$
 DECLARE
     i foh.index := foh._index(name);

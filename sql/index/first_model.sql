@@ -9,7 +9,7 @@ FROM generate_series(0, {bits} - 1) AS b (bit),
                            ((hashint8extended(2 * (b.bit * {dimensions} + n) + 1, {seed}) & 9007199254740991) + 1) / 9007199254740992.0::float8 AS second
                     FROM generate_series(1, {dimensions}) AS n) u) w
 WHERE NOT EXISTS (SELECT FROM {projection});
-INSERT INTO {quantizer} (threshold, signs)
-VALUES (array_fill(0::real, ARRAY[{threshold_dimensions}])::{vector}.vector, array_fill(1::real, ARRAY[{dimensions}])::{vector}.vector);
+INSERT INTO {quantizer} (signs, threshold)
+VALUES (array_fill(1::real, ARRAY[{dimensions}])::{vector}.halfvec, array_fill(0::real, ARRAY[{geometry_bits}])::{vector}.vector);
 INSERT INTO foh.model (index, version, mean)
 SELECT {id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector WHERE NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id});

@@ -10,11 +10,13 @@ CREATE TABLE IF NOT EXISTS {projection} (
 CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
-    threshold {vector}.vector({threshold_dimensions}) NOT NULL,
-    -- Where several dimensions share a bit, the sign that each is taken with.
-    signs     {vector}.vector({dimensions}) NOT NULL
-    -- Vectors that fit a page stay in it: nothing has to be looked up in another table.
+    -- The sign that each number is taken with, before all are turned.
+    signs     {vector}.halfvec({dimensions}) NOT NULL,
+    -- All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold {vector}.vector({geometry_bits}) NOT NULL
+    -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas.
 CREATE TABLE {area} (
     area      int PRIMARY KEY,

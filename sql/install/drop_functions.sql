@@ -5,12 +5,9 @@ DO $foh$
 DECLARE
     victim text;
 BEGIN
-    -- Triggers are dropped with the rights of the caller, as in any call of foh.drop_index.
-    PERFORM set_config('role', current_setting('foh.caller_role'), true);
     FOR victim IN SELECT name FROM foh.index ORDER BY name LOOP
         PERFORM foh.drop_index(victim);
     END LOOP;
-    PERFORM set_config('role', pg_get_userbyid(nspowner), true) FROM pg_namespace WHERE nspname = 'foh';
 
     SELECT string_agg(format('foh.%I', relname), ', ') INTO victim
     FROM pg_class WHERE relnamespace = 'foh'::regnamespace AND relkind = 'v';
@@ -19,7 +16,7 @@ BEGIN
     END IF;
 
     SELECT string_agg(oid::regprocedure::text, ', ') INTO victim
-    FROM pg_proc WHERE pronamespace = 'foh'::regnamespace;
+    FROM pg_proc WHERE pronamespace = 'foh'::regnamespace AND proname <> '_as_owner';
     IF victim IS NOT NULL THEN
         EXECUTE 'DROP ROUTINE ' || victim;
     END IF;

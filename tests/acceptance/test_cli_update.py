@@ -32,7 +32,7 @@ def test_the_commands_of_an_updater(built: CommandLine, connection: psycopg.Conn
     insert(connection, range(400, 500))
     (run,) = json.loads(built("update", "--all", "--json").stdout)
     assert (run["index"], run["rows"], run["error"]) == ("digits", 100, None)
-    assert "rebuild to version 4" in built("rebuild", "digits").stderr
+    assert "rebuild to version 4" in built("build", "digits", "--again").stderr
     asked = built("rollback", "digits", "--to=2", answer="n\n", code=1)
     assert "encodes every row again" in asked.stderr
     built("rollback", "digits", "--to=2", "--yes")

@@ -67,7 +67,7 @@ def test_an_answer_for_reading(products: psycopg.Connection[Any], database: Data
     result = CommandLine(database)("doctor", code=5)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("error: products: a trigger is missing or disabled (delete on public.product")
-    assert lines[1] == "  -> run foh-pg refresh products, then foh-pg repair products"
+    assert lines[1] == "  -> run foh-pg refresh products, then foh-pg check products --repair"
 
 
 class TestDatabase:
@@ -187,7 +187,7 @@ class TestIndex:
         products.execute(statement)
         finding = only(doctor(), "triggers")
         assert "insert on public.product" in finding["found"]
-        assert finding["cure"] == "run foh-pg refresh products, then foh-pg repair products"
+        assert finding["cure"] == "run foh-pg refresh products, then foh-pg check products --repair"
 
     def test_a_column_was_renamed(
         self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
@@ -278,7 +278,7 @@ class TestIndex:
                SELECT id, 'update', now(), '{"map": 0.3, "map_present": 0.5, "refused": true}'
                FROM foh.index, generate_series(1, 3)"""
         )
-        assert only(doctor(), "model")["cure"].startswith("foh-pg rebuild products")
+        assert only(doctor(), "model")["cure"].startswith("foh-pg build products --again")
 
 
 def write(connection: psycopg.Connection[Any], *keys: int) -> None:

@@ -87,7 +87,7 @@ def test_every_recipe_has_commands() -> None:
         "foh-update.yaml": ["update"],
         "foh-evaluate.yaml": ["evaluate"],
         "foh-watch.yaml": ["watch"],
-        "foh_dags.py": ["evaluate", "health", "update"],
+        "foh_dags.py": ["evaluate", "status", "update"],
         "foh_jobs.py": ["evaluate", "update"],
     }
 

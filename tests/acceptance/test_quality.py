@@ -1,4 +1,4 @@
-"""evaluate, status, health and report, as a person or a script calls them."""
+"""evaluate and status, as a person or a script calls them."""
 
 from __future__ import annotations
 
@@ -47,17 +47,18 @@ def streamed(connection: Connection, database: Database) -> Connection:
 
 class TestHealth:
     def test_well(self, streamed: Connection, cli: CommandLine) -> None:
-        assert "none" in cli("health").stdout
-        found = json.loads(cli("health", "digits", "--json").stdout)
-        assert found["healthy"] is True
-        assert found["indexes"][0]["lag_seconds"] == 0
+        assert "digits: " not in cli("status", "--check").stdout
+        [found] = json.loads(cli("status", "digits", "--check", "--json").stdout)
+        assert (found["healthy"], found["problems"], found["lag_seconds"]) == (True, [], 0)
 
     def test_an_entry_that_waits_too_long(self, streamed: Connection, cli: CommandLine) -> None:
         insert(streamed, range(1200, 1210))
         streamed.execute("UPDATE foh.digits_stream SET written_at = now() - interval '1 hour'")
-        cli("health", "--max-lag=4000")
-        result = cli("health", "--max-lag=3000", "--json", code=5)
-        (index,) = json.loads(result.stdout)["indexes"]
+        cli("status", "--check", "--max-lag=4000")
+        # Without --check the status only tells.
+        assert "digits: an entry has waited" in cli("status", "--max-lag=3000").stdout
+        result = cli("status", "--check", "--max-lag=3000", "--json", code=5)
+        (index,) = json.loads(result.stdout)
         assert re.search(r"waited 36\d\d s in the stream, more than 3000", index["problems"][0])
 
     def test_a_run_that_failed_until_one_succeeds(
@@ -67,17 +68,17 @@ class TestHealth:
         superuser.execute("ALTER TABLE foh.digits_item ADD CONSTRAINT no CHECK (key < 0) NOT VALID")
         with pytest.raises(psycopg.errors.CheckViolation):
             update(database.dsn(), "digits")
-        assert "the last run failed" in cli("health", code=5).stdout
+        assert "the last run failed" in cli("status", "--check", code=5).stdout
         superuser.execute("ALTER TABLE foh.digits_item DROP CONSTRAINT no")
         update(database.dsn(), "digits")
-        cli("health")
+        cli("status", "--check")
 
     def test_not_built_and_unknown(self, connection: Connection, cli: CommandLine) -> None:
         create_table(connection)
         insert(connection, range(10))
         create_index(connection)
-        assert "run foh-pg build 'digits'" in cli("health", code=5).stdout
-        assert "no index 'digitz'" in cli("health", "digitz", code=1).stderr
+        assert "run foh-pg build 'digits'" in cli("status", "--check", code=5).stdout
+        assert "no index 'digitz'" in cli("status", "--check", "digitz", code=1).stderr
 
     def test_in_sql(self, streamed: Connection) -> None:
         assert streamed.execute("SELECT name, healthy, problems FROM foh.health()").fetchall() == [
@@ -93,7 +94,7 @@ class TestHealth:
                 streamed.execute(waited, [wrong])
 
     def test_no_index(self, cli: CommandLine) -> None:
-        assert "no index yet" in cli("health").stderr
+        assert "no index yet" in cli("status", "--check").stderr
 
 
 class TestEvaluate:
@@ -129,7 +130,7 @@ class TestReport:
     def test_a_page_that_loads_nothing(self, streamed: Connection, cli: CommandLine, tmp_path: Path) -> None:
         cli("evaluate", "digits", "--queries=60")
         path = tmp_path / "report.html"
-        assert str(path) in cli("report", "digits", "-o", str(path)).stderr
+        assert str(path) in cli("status", "digits", "--html", str(path)).stderr
         text = path.read_text(encoding="utf-8")
         page = Page(text)
         assert page.loads == []
@@ -142,7 +143,7 @@ class TestReport:
     def test_before_any_run(self, connection: Connection, cli: CommandLine) -> None:
         create_table(connection)
         create_index(connection)
-        page = Page(cli("report", "digits", "-o", "-").stdout)
+        page = Page(cli("status", "digits", "--html", "-").stdout)
         assert "svg" not in page.counts
         assert page.counts["section"] == 11
 
@@ -155,11 +156,12 @@ class TestReport:
         connection.execute("""SELECT foh.create_index('<script>"&', '"<b>"', 'embedding', 'l<i>')""")
         connection.execute("""INSERT INTO "<b>" VALUES (1, '[1,2]', '<script>alert(1)</script>')""")
         update(database.dsn(), '<script>"&')
-        page = Page(cli("report", '<script>"&', "-o", "-").stdout)
+        page = Page(cli("status", '<script>"&', "--html", "-").stdout)
         assert not {"script", "b", "i"} & set(page.counts)
 
     def test_errors(self, connection: Connection, cli: CommandLine) -> None:
-        assert "no index 'x'" in cli("report", "x", "-o", "-", code=1).stderr
+        assert "no index 'x'" in cli("status", "x", "--html", "-", code=1).stderr
         create_table(connection)
         create_index(connection)
-        assert "cannot write" in cli("report", "digits", "-o", "/nowhere/report.html", code=1).stderr
+        assert "cannot write" in cli("status", "digits", "--html", "/nowhere/page.html", code=1).stderr
+        assert "one index: name it" in cli("status", "--html", "-", code=2).stderr

@@ -51,10 +51,9 @@ def dear_imports(*arguments: str) -> set[str]:
     ("arguments", "needed"),
     [
         (["--help"], set()),
-        (["version"], {"psycopg"}),
+        (["--version"], set()),
         (["status", "--help"], {"psycopg"}),
         (["status", NOWHERE], {"psycopg"}),
-        (["health", NOWHERE], {"psycopg"}),
         (["doctor", NOWHERE], {"psycopg"}),
         (["search", "products", "--like=1", NOWHERE], {"psycopg"}),
     ],
@@ -116,7 +115,7 @@ echo "${COMPREPLY[@]}"
 
 @pytest.mark.parametrize(
     ("words", "offered"),
-    [("foh-pg sta", "status"), ("foh-pg search --la", "--labels"), ("foh-pg sql m", "migrate")],
+    [("foh-pg sta", "status"), ("foh-pg search --la", "--labels"), ("foh-pg migrate --sq", "--sql")],
 )
 def test_a_shell_completes(words: str, offered: str, tmp_path: Path) -> None:
     program = tmp_path / "foh-pg"

@@ -73,7 +73,7 @@ def test_nothing_comes_from_the_checkout(installed: Path, tmp_path: Path) -> Non
 
 
 def test_prints_the_same_sql(installed: Path, tmp_path: Path) -> None:
-    assert run(installed, "foh-pg", "sql", "migrate", cwd=tmp_path) == migrations.offline()
+    assert run(installed, "foh-pg", "migrate", "--sql", cwd=tmp_path) == migrations.offline()
 
 
 def test_migrates_an_embedded_server(installed: Path, tmp_path: Path) -> None:

@@ -59,10 +59,8 @@ class Cluster(Database):
                     else "SELECT citus_add_node(%s, %s)"
                 )
                 superuser.execute(add, [parts["host"], int(parts["port"])])
-        with connect(self.dsn("installer")) as installer:
-            migrate(installer)
-        with psycopg.connect(self.dsn(None), autocommit=True) as superuser:
-            superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        with connect(self.dsn(None)) as superuser:
+            migrate(superuser, owner="app_owner")
 
     def node_dsn(self, node: Server, role: str | None = "app_owner") -> str:
         there = Database(node, self.name)

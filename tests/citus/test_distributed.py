@@ -219,7 +219,7 @@ def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -
         writer.execute("INSERT INTO digit VALUES (%s, %s, 'x')", [number, vector(digits()[0][number])])
     assert nearest(Index.open(owner, "digits"), 421) == 421
     # An updater reads the table through our functions.
-    owner.execute("SELECT foh.grant('digits', updater => 'app_writer')")
+    owner.execute("SELECT foh.grant(updater => 'app_writer')")
     updater.update(cluster.dsn("app_writer"), "digits")
     assert inbox(owner) == 0
 
@@ -606,7 +606,7 @@ def test_a_statement_of_the_caller_never_runs_as_the_owner(
     """Where the coordinator has shards, the session of the caller is that in which a search is prepared."""
     with shards_on_the_coordinator(cluster):
         index = built(cluster, owner)
-        owner.execute("SELECT foh.grant('digits', updater => 'app_writer')")
+        owner.execute("SELECT foh.grant(updater => 'app_writer')")
         query = digits()[0][5]
         expected = [match.key for match in index.search(query, 5)]
         (planted,) = owner.execute(

@@ -19,7 +19,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from foh_pg import Index, updater
 from foh_pg.errors import InputError, LagError, SessionError
 from foh_pg.index import calls
-from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer, server_user
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables import session
@@ -73,9 +72,7 @@ def servers(embedded_version: int) -> Iterator[Pair]:
         superuser = database.connect(None)
         install_pgvector(superuser)
         superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-        with connect(database.dsn("installer")) as installer:
-            migrate(installer)
-        superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        migrate(superuser, owner="app_owner")
         owner = database.connect()
         create_table(owner)
         insert(owner, range(600))

@@ -55,16 +55,16 @@ COMMANDS = (
     ["drop-index", "idx", "--yes"],
     ["build", "idx"],
     ["update", "idx"],
-    ["rebuild", "idx"],
+    ["build", "idx", "--again"],
     ["rollback", "idx", "--to", "1", "--yes"],
     ["evaluate", "idx"],
     ["check", "idx"],
-    ["repair", "idx"],
+    ["check", "idx", "--repair"],
     ["refresh", "idx"],
     ["grant", "idx", "--reader", "app_reader"],
     ["search", "idx", "--vector", "[1,2]"],
-    ["report", "idx", "--output", "/dev/null"],
-    ["health", "idx"],
+    ["status", "idx", "--html", "/dev/null"],
+    ["status", "idx", "--check"],
 )
 
 

@@ -215,7 +215,7 @@ COMMANDS = (
     ["build", "filled"],
     ["update", "--all"],
     ["update", "idx", "--full"],
-    ["rebuild", "idx"],
+    ["build", "idx", "--again"],
     ["rollback", "idx", "--to", "3", "--yes"],
     ["evaluate", "idx"],
     ["search", "idx", "--vector", QUERY],
@@ -228,11 +228,11 @@ COMMANDS = (
     ["status"],
     ["status", "idx"],
     ["status", "idx", "--json"],
-    ["health", "--max-lag", "1000000"],
+    ["status", "--check", "--max-lag", "1000000"],
     ["check", "idx"],
-    ["repair", "idx"],
+    ["check", "idx", "--repair"],
     ["refresh", "idx"],
-    ["report", "idx", "--output", "-"],
+    ["status", "idx", "--html", "-"],
     ["grant", "idx", "--reader", "app_reader", "--writer", "app_writer", "--updater", "app_writer"],
     ["grant", "idx", "--updater", "app_writer", "--revoke"],
     ["drop-index", "more", "--yes"],
@@ -294,7 +294,7 @@ def test_overloads_in_the_schema_of_pgvector(indexed: Database, kind: str, dista
     ):
         assert superuser.execute(statement.encode()).fetchall() == []
     for command in (["search", "more", "--like", "5"], ["search", "more", "--vector", QUERY, "--explain"], ["status", "more"],
-                    ["report", "more", "--output", "-"], ["refresh", "more"]):  # fmt: skip
+                    ["status", "more", "--html", "-"], ["refresh", "more"]):  # fmt: skip
         result = CliRunner().invoke(app, [*command, "--dsn", indexed.dsn(None)])
         assert result.exit_code == 0, (command, result.output, result.exception)
 

@@ -107,10 +107,10 @@ def live(owner: Role) -> None:
     owner.execute("ALTER TABLE product DISABLE TRIGGER USER")
     write(owner, 501, 510)
     owner.execute("ALTER TABLE product ENABLE TRIGGER USER")
-    owner.run("repair", "products")
+    owner.run("check", "products", "--repair")
     owner.run("update", "products")
     assert json.loads(owner.run("check", "products", "--json")) == []
-    owner.run("rebuild", "products")
+    owner.run("build", "products", "--again")
     owner.run("rollback", "products", f"--to={run['to_version']}", "--yes")
     owner.run("evaluate", "products", "--queries=5")
     assert json.loads(owner.run("check", "products", "--json")) == []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from psycopg import sql
 
+from foh_pg.clustering import unit
 from foh_pg.errors import FohError, InputError
 from lab import pgbench
 from lab.accuracy import pooling
@@ -81,10 +82,30 @@ def test_all_forms_take_turns():
     assert counted == [first, second, second, first]
 
 
-def test_a_judge_without_the_nearest_tells_no_recall(single):
+def test_the_truth_is_that_of_a_plain_loop(multi):
+    rows = table.draw(multi, 20, None, 0)
+    base, asked = (unit(multi.X[places]) for places in (rows.base, rows.queries))
+    labels = [set(multi.sets.row(int(place)).tolist()) for place in rows.base]
+    even = np.arange(0, len(base), 2)
+    for among in (None, even):
+        truth = rows.truth(7, among)
+        for query in range(20):
+            order = [
+                i for i in np.argsort(-(base @ asked[query]), kind="stable") if among is None or i % 2 == 0
+            ]
+            wanted = set(multi.sets.row(int(rows.queries[query])).tolist())
+            assert truth.nearest[query].tolist() == order[:7]
+            assert truth.alike[query].tolist() == [i for i in order if labels[i] & wanted][:7]
+
+
+def test_what_the_truth_answers_is_right(single):
     rows = table.draw(single, 20, None, 0)
-    assert "recall" not in judge_by(rows)(0, [1, 2], 2)
-    assert judge_by(rows, rows.nearest(2))(0, rows.nearest(2)[0].tolist(), 2)["recall"] == 1
+    truth = rows.truth(5)
+    judge = judge_by(rows, truth)
+    nearest, alike = judge(0, truth.nearest[0].tolist(), 5), judge(0, truth.alike[0].tolist(), 5)
+    assert nearest["recall"] == alike["both"] == alike["precision"] == 1
+    assert nearest["both"] == nearest["precision"]
+    assert judge(0, [], 5)["both"] == 0
 
 
 def record(contender, form, blocks, **more):
@@ -96,7 +117,8 @@ def record(contender, form, blocks, **more):
             "wall_ms": 1.0,
             "cpu_ms_blocks": blocks,
         },
-        **{"precision": 0.5, "average_precision": 0.5, "recall": 0.5, "returned": 1.0},
+        **dict.fromkeys(("precision", "recall", "both", "average_precision", "distance", "returned"), 0.5),
+        **dict.fromkeys(("precision_error", "recall_error", "both_error"), 0.01),
         **more,
     }
 

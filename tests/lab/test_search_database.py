@@ -117,7 +117,7 @@ def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders,
 
 def test_rivals_that_know_the_labels(connection, contenders, rows):
     """A projection finds rows that are alike by label, a filter rows of one label, the nearest of them first."""
-    backend, judge = Backend(connection), judge_by(rows, rows.nearest(10))
+    backend, judge = Backend(connection), judge_by(rows, rows.truth(10))
     found = {}
     for name in ("exact", "supervised projection", "classify and filter"):
         contender, _ = next(found for title, found in contenders.items() if title.startswith(name))

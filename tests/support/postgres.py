@@ -138,15 +138,13 @@ class Server:
         return database
 
     def create_template(self) -> None:
-        """A database as an application has it: pgvector apart, our schema installed by an ordinary role."""
+        """A database as an application has it: pgvector apart, our schema installed for the owner of the tables."""
         database = self.create_database(name=self.template)
         with psycopg.connect(database.dsn(None), autocommit=True) as superuser:
             install_pgvector(superuser)
             superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-        with connect(database.dsn("installer")) as installer:
-            migrate(installer)
-        with psycopg.connect(database.dsn(None), autocommit=True) as superuser:
-            superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        with connect(database.dsn(None)) as superuser:
+            migrate(superuser, owner="app_owner")
 
     def close(self) -> None:
         self._superuser.close()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foh_pg.arrays import metrics
 from foh_pg.arrays.codes import pack
-from foh_pg.arrays.metrics import mean_average_precision
+from foh_pg.arrays.metrics import judge, mean_average_precision, mean_of, standard_error
 from foh_pg.errors import InputError
 
 
@@ -91,3 +91,19 @@ def test_bad_input():
         mean_average_precision(codes, codes, ["a"] * 3, ["a"] * 2)
     with pytest.raises(InputError, match="nothing to measure"):
         mean_average_precision(codes[:0], codes, [], ["a"] * 3)
+
+
+def test_both_asks_for_the_nearest_of_the_right_kind():
+    """Random rows of the right label have precision, the nearest of any label recall: neither has both."""
+    nearest, alike = ["a", "b", "x", "y"], ["a", "b", "c", "d"]
+    assert judge(["c", "d", "e", "f"], 4, 4, nearest, alike) == (1.0, 0.0, 0.5)
+    assert judge(nearest, 2, 4, nearest, alike) == (0.5, 1.0, 0.5)
+    assert judge(alike, 4, 4, nearest, alike).both == 1.0
+
+
+def test_few_rows_of_a_kind_can_all_be_found():
+    assert judge(["a", "x", "y"], 1, 3, ["x", "y", "z"], ["a"]).both == 1.0
+    assert np.isnan(judge(["x", "y", "z"], 0, 3, ["x", "y", "z"], []).both)
+    assert mean_of([1.0, float("nan")]) == 1.0
+    assert np.isnan(mean_of([]))
+    assert np.isnan(standard_error([1.0]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.hashing import Geometry
+from foh_pg.geometry import Geometry
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.advise.indexing import Form, geometry_bits, rows_of

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.clustering import Metric
-from foh_pg.hashing import Geometry
+from foh_pg.geometry import Geometry
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.protocol import Split
@@ -76,11 +76,10 @@ def geometry_bits(dimensions: int) -> int:
     Examples
     --------
     >>> [geometry_bits(d) for d in (2, 100, 512, 1536)]
-    [128, 200, 512, 768]
+    [512, 1300, 1536, 1536]
     """
-    if dimensions < 128:
-        return -(-128 // dimensions) * dimensions
-    return dimensions if dimensions <= 1024 else -(-dimensions // -(-dimensions // 1024))
+    even = dimensions + dimensions % 2
+    return 1536 if even > 768 else max(2, min((1280 + even // 2) // even, 32), 512 // even) * even
 
 
 def rows_of(split: Split, places: npt.NDArray[np.int64]) -> Rows:

@@ -7,7 +7,6 @@ SET row_security = on
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
-    PERFORM foh._guard({name});
     RETURN QUERY SELECT DISTINCT i.key FROM {inbox} i;
 END
 $body$;

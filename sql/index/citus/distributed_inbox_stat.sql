@@ -1,5 +1,5 @@
 -- How many entries wait in the inbox, and since when.
-CREATE OR REPLACE FUNCTION {inbox_stat}(caller text DEFAULT foh._identity(), OUT entries bigint, OUT since timestamptz)
+CREATE OR REPLACE FUNCTION {inbox_stat}(OUT entries bigint, OUT since timestamptz)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
@@ -7,7 +7,6 @@ SET row_security = on
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
-    PERFORM foh._guard({name}, caller);
     SELECT count(*), min(i.written_at) INTO entries, since FROM {inbox} i;
 END
 $body$;

@@ -2,10 +2,10 @@
 -- to the stream, the second, given what the first returned, deletes them from the inbox. Between the two a key is in both, which is
 -- harmless; it is never in neither. The rows are read after the entries, so that each is at least as new as its entry. keys_only: leave
 -- the bits out, for a caller that reads all rows afterwards anyway.
-CREATE OR REPLACE FUNCTION {pull}(most int, keys_only boolean DEFAULT false, caller text DEFAULT foh._identity()) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION {pull}(most int, keys_only boolean DEFAULT false) RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = on
+SET row_security = off
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
@@ -14,7 +14,7 @@ DECLARE
     keys {key_type}[];
     marked boolean;
 BEGIN
-    PERFORM foh._guard({name}, caller);
+    PERFORM foh._open({tables_text});
     PERFORM {record_shards}();
     SELECT array_agg(i.entry), array_agg(i.key) FILTER (WHERE i.op IN ('n', 'd')), bool_or(i.op NOT IN ('n', 'd')) INTO entries, keys, marked
     FROM (SELECT i.entry, i.key, i.op FROM {inbox} i LIMIT most) i;

@@ -1,5 +1,5 @@
 -- The second step of a pull: deletes entries that are committed in the stream from the inbox.
-CREATE OR REPLACE FUNCTION {pulled}(entries uuid[], caller text DEFAULT foh._identity()) RETURNS void
+CREATE OR REPLACE FUNCTION {pulled}(entries uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
@@ -7,7 +7,6 @@ SET row_security = on
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
-    PERFORM foh._guard({name}, caller);
     DELETE FROM {inbox} i WHERE i.entry = ANY (entries);
 END
 $body$;

@@ -1,9 +1,9 @@
 -- Writes down which shards the table has, which shard of the inbox lies beside each, and a key that leads to it. Does nothing where that
 -- is written down already: the shards change when one is split, not when one moves.
-CREATE OR REPLACE FUNCTION {record_shards}(caller text DEFAULT foh._identity()) RETURNS void
+CREATE OR REPLACE FUNCTION {record_shards}() RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = on
+SET row_security = off
 AS $body$
 DECLARE
     known bigint[];
@@ -12,7 +12,7 @@ DECLARE
     found {key_type};
     leads bigint;
 BEGIN
-    PERFORM foh._guard({name}, caller);
+    PERFORM foh._open({tables_text});
     SELECT array_agg(s.shardid ORDER BY s.shardid) INTO present FROM pg_dist_shard s WHERE s.logicalrelid = {source_text}::regclass;
     SELECT array_agg(s.shard ORDER BY s.shard) INTO known FROM {shard} s;
     IF known IS NOT DISTINCT FROM present THEN

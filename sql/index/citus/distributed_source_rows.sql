@@ -3,12 +3,12 @@
 CREATE OR REPLACE FUNCTION {source_rows}(keys {key_type}[] DEFAULT NULL) RETURNS SETOF {source}
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = on
+SET row_security = off
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
-    PERFORM foh._guard({name});
+    PERFORM foh._open({tables_text});
     IF keys IS NULL THEN
         RETURN QUERY SELECT s.* FROM {source} s;
     ELSE

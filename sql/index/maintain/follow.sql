@@ -1,6 +1,6 @@
 -- Queues the keys that partitions took with them or brought along; foh._follow calls it.
 -- lost: a partition was emptied or is gone. attached: partitions with rows that no trigger may have seen.
-CREATE OR REPLACE FUNCTION {follow}(lost boolean, attached oid[], caller text DEFAULT foh._identity()) RETURNS bigint
+CREATE OR REPLACE FUNCTION {follow}(lost boolean, attached oid[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.
@@ -13,7 +13,7 @@ DECLARE
     queued bigint := 0;
     n bigint;
 BEGIN
-    PERFORM foh._guard({name}, caller);
+    PERFORM foh._open({tables_text});
     IF lost THEN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
         -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.

@@ -3,7 +3,7 @@
 -- page has such rows. The first 32 bits of a digest of the key decide what is held out and the second 32 bits what is
 -- sampled, so that one does not depend on the other.
 CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
-                                  sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296, caller text DEFAULT foh._identity())
+                                  sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
 RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -14,7 +14,7 @@ SET work_mem = '64MB'
 AS $body$
 #variable_conflict use_column
 BEGIN
-    PERFORM foh._guard({name}, caller);
+    PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
         RETURN QUERY SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source} s
                                       WHERE s.{key} = ANY ($1{key_collate}) OFFSET 0) v WHERE v.x IS NOT NULL;

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, pr
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = on
+SET row_security = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
@@ -15,19 +15,18 @@ DECLARE
     m foh.model;
     s record;
 BEGIN
-    PERFORM foh._guard({name});
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken.
-        PERFORM 1 FROM {source} s WHERE false;
+        PERFORM foh._open({tables_text});
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
     ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}({unit}(query){center_cast}, reach) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(({explained_unit}){center_cast}, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),

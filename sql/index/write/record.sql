@@ -1,5 +1,6 @@
 -- The stream entry of one key and its row; x is null where the row is gone or cannot be indexed. first: the key may be new to
--- the index. A far row has an entry without bits or home, so that searches read the row itself. A plain SQL function, so that it is inlined, as {place} in it is.
+-- the index. A far row has an entry without bits or home, so that searches read the row itself. A plain SQL function, so that it is
+-- inlined, as place in it is.
 CREATE OR REPLACE FUNCTION {record}(key {key_type}, x {vector}.vector, labels text[], first boolean)
 RETURNS TABLE (op "char", version bigint, center int, geometry bit, marks bit, fresh boolean)
 LANGUAGE sql STABLE

@@ -1,5 +1,5 @@
 -- What an index on a distributed table has on every node: the inbox, the triggers of the shards, and the functions that a search calls there.
--- All of it is made as the owner of the table and belongs to that role; Citus makes the same on all nodes. Can be repeated.
+-- All of it belongs to foh's owner, to whom the table must belong; Citus makes the same on all nodes. Can be repeated.
 CREATE OR REPLACE FUNCTION foh._attach_distributed(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -12,9 +12,9 @@ DECLARE
     fresh boolean;
     t record;
 BEGIN
-    IF length(i.name) > 40 THEN
-        RAISE EXCEPTION 'foh: the name % has % letters; that of an index on a distributed table has 40 at the most, to which the number of a shard is added',
-            quote_literal(i.name), length(i.name) USING ERRCODE = 'name_too_long';
+    IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = i.source) THEN
+        RAISE EXCEPTION 'foh: % is distributed, and does not belong to %, as whom its index works on all nodes', i.source_name, quote_ident(current_user)
+            USING ERRCODE = 'insufficient_privilege', HINT = format('ALTER TABLE %s OWNER TO %I;', i.source_name, current_user);
     ELSIF i.labels_from IS NOT NULL THEN
         RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
             USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
@@ -22,9 +22,9 @@ BEGIN
     was := foh._begin_spread(i);
     fresh := to_regclass(names ->> 'inbox') IS NULL;
     IF fresh THEN
-        EXECUTE foh._render((SELECT m.body FROM foh._node_templates() m WHERE m.name = 'node_tables'), names);
+        EXECUTE foh._render((SELECT m.body FROM foh.template m WHERE m.name = 'node_tables'), names);
     END IF;
-    FOR t IN SELECT m.name, m.body FROM foh._node_templates() m WHERE m.name <> 'node_tables' ORDER BY m.name LOOP
+    FOR t IN SELECT m.name, m.body FROM foh.template m WHERE starts_with(m.name, 'node_') AND m.name <> 'node_tables' ORDER BY m.name LOOP
         EXECUTE foh._render(t.body, names);
     END LOOP;
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', to_regproc(names ->> 'waiting')::regprocedure);

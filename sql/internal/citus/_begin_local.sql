@@ -1,5 +1,5 @@
 -- Changes two settings of Citus for work on an index, and returns what they were, for foh._end_local; null where there is no Citus.
--- One keeps changes of schema foh on this node: Citus would repeat them on the workers as foh's owner, who cannot log in. The other
+-- One keeps changes of schema foh on this node: Citus would repeat them on the workers. The other
 -- shows shards in the catalog: the index of a reference table follows the copy on this node. An error undoes both.
 CREATE OR REPLACE FUNCTION foh._begin_local() RETURNS text[]
 LANGUAGE plpgsql

@@ -18,9 +18,9 @@ BEGIN
         'distributed', true,
         -- Keys that wait count as entries without bits, newer than all others.
         'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '
-                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inbox_keys'),
-        'source_rows_or_table', format('foh.%I()', i.name || '_source_rows'),
-        'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_source_rows'),
+                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inboxkeys'),
+        'source_rows_or_table', format('foh.%I()', i.name || '_sourcerows'),
+        'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_sourcerows'),
         -- The name of a shard up to its number, with the quote still open.
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),

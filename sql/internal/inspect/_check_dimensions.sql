@@ -8,11 +8,6 @@ DECLARE
     found int;
 BEGIN
     IF declared IS NULL AND given IS NULL THEN
-        -- Reading the table runs what its owner attached to it, which must not happen with the rights of another role.
-        IF current_user <> foh._source_owner(i) THEN
-            RAISE EXCEPTION 'foh: column % of % does not say how many dimensions it has, and only the owner of the table, %, may look into it', quote_ident(i.embedding),
-                i.source_name, quote_ident(foh._source_owner(i)) USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass the argument dimensions.';
-        END IF;
         EXECUTE format(CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN 'SELECT %3$s.vector_dims(%1$I) FROM %2$s WHERE %1$I IS NOT NULL LIMIT 1'
                             ELSE 'SELECT cardinality(%1$I) FROM %2$s WHERE cardinality(%1$I) > 0 LIMIT 1' END,
                        i.embedding, i.source_name, foh._vector_schema()) INTO found;

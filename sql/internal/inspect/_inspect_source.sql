@@ -13,19 +13,7 @@ BEGIN
     i.source_oid := c.oid;
     i.source_name := foh._qualified(c.oid);
 
-    IF c.relrowsecurity AND c.relforcerowsecurity AND NOT (SELECT r.rolsuper OR r.rolbypassrls FROM pg_roles r WHERE r.oid = c.relowner) THEN
-        RAISE EXCEPTION 'foh: % forces row-level security on its owner, %, as whom an index reads all rows', i.source_name, quote_ident(pg_get_userbyid(c.relowner))
-            USING ERRCODE = 'wrong_object_type',
-                  HINT = format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY; and let the application write as another role.', i.source_name);
-    END IF;
-    IF NOT has_schema_privilege(c.relowner, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE') THEN
-        RAISE EXCEPTION 'foh: role %, which % belongs to, may not use schema %, where pgvector is', quote_ident(pg_get_userbyid(c.relowner)),
-            i.source_name, foh._vector_schema()
-            USING ERRCODE = 'insufficient_privilege', HINT = format('GRANT USAGE ON SCHEMA %s TO %I;', foh._vector_schema(), pg_get_userbyid(c.relowner));
-    ELSIF NOT has_schema_privilege(c.relowner, c.relnamespace, 'USAGE') THEN
-        RAISE EXCEPTION 'foh: role %, which % belongs to, may not use its schema', quote_ident(pg_get_userbyid(c.relowner)), i.source_name
-            USING ERRCODE = 'insufficient_privilege', HINT = format('GRANT USAGE ON SCHEMA %s TO %I;', c.relnamespace::regnamespace, pg_get_userbyid(c.relowner));
-    END IF;
+    PERFORM foh._check_rights(i.source);
 
     refusal := foh._key_refusal(i.source);
     IF refusal IS NOT NULL THEN
@@ -58,12 +46,7 @@ BEGIN
     i.labels_type := NULL;
     IF i.labels_from IS NOT NULL THEN
         PERFORM foh._inspect_table(i.labels_from);
-        IF (SELECT t.relowner FROM pg_class t WHERE t.oid = i.labels_from) <> c.relowner THEN
-            RAISE EXCEPTION 'foh: % belongs to role %, % to role %: an index runs as the owner of its tables, which must be one role',
-                i.source_name, quote_ident(pg_get_userbyid(c.relowner)), foh._qualified(i.labels_from),
-                (SELECT quote_ident(pg_get_userbyid(t.relowner)) FROM pg_class t WHERE t.oid = i.labels_from)
-                USING ERRCODE = 'insufficient_privilege', HINT = 'ALTER TABLE ... OWNER TO gives both to one of them.';
-        END IF;
+        PERFORM foh._check_rights(i.labels_from);
         i.labels_from_oid := i.labels_from;
         i.labels_from_name := foh._qualified(i.labels_from);
         a := foh._attribute(i.labels_from, i.labels_key, 'labels_key');
@@ -77,12 +60,10 @@ BEGIN
         a := foh._attribute(coalesce(i.labels_from, i.source), i.labels, 'labels');
         i.labels_attnum := a.attnum;
         i.labels_type := format_type(a.atttypid, NULL);
-        IF NOT i.labels_type = ANY (ARRAY['text', 'character varying', 'smallint', 'integer', 'bigint'])
-           AND (i.labels_from IS NOT NULL
-                OR NOT i.labels_type = ANY (ARRAY['text[]', 'character varying[]', 'smallint[]', 'integer[]', 'bigint[]'])) THEN
-            RAISE EXCEPTION 'foh: labels % of % are of type %; % can be labels', quote_ident(a.attname),
+        IF NOT coalesce(foh._label_kind(a.atttypid) = ANY (CASE WHEN i.labels_from IS NULL THEN '{one,many,json}'::text[] ELSE '{one}' END), false) THEN
+            RAISE EXCEPTION 'foh: labels % of % are of type %; text, integers, boolean, uuid, an enum% can be labels', quote_ident(a.attname),
                 foh._qualified(coalesce(i.labels_from, i.source)), format_type(a.atttypid, a.atttypmod),
-                CASE WHEN i.labels_from IS NULL THEN 'text, text[], int and int[]' ELSE 'text and int' END
+                CASE WHEN i.labels_from IS NULL THEN ', arrays of these and jsonb arrays of strings' ELSE ' and domains over these' END
                 USING ERRCODE = 'datatype_mismatch';
         END IF;
     END IF;

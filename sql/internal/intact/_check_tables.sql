@@ -15,7 +15,7 @@ DECLARE
     citus constant text[] := foh._begin_local();
 BEGIN
     FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
-                    (i.labels_from, i.labels_from_name, 'capture_labels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
+                    (i.labels_from, i.labels_from_name, 'capturelabels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
     LOOP
         IF NOT EXISTS (SELECT FROM pg_class WHERE oid = r.oid) THEN
             problem := 'a table of the index was dropped: ' || drop_index;
@@ -41,13 +41,20 @@ BEGIN
                                 AND CASE WHEN distributed THEN p.proname = (foh._node_names(i) ->> 'note_name')::name
                                          ELSE p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix END);
         RETURN QUERY
-            SELECT format('row-level security is forced on the owner, as whom the index reads: run ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foh._qualified(r.oid)), r.name
-            FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner
-            WHERE c.oid = r.oid AND c.relrowsecurity AND c.relforcerowsecurity AND NOT (o.rolsuper OR o.rolbypassrls);
+            SELECT CASE WHEN c.relforcerowsecurity THEN format('row-level security is forced on the owner, as whom the index reads: run ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foh._qualified(c.oid))
+                        ELSE format('row-level security hides rows from %I, as whom the index reads: run ALTER TABLE %s OWNER TO %1$I', foh._owner(), foh._qualified(c.oid)) END, r.name
+            FROM pg_class c WHERE c.oid = r.oid AND foh._hides_rows(c);
         RETURN QUERY
-            SELECT 'a table of the index has changed hands: ' || refresh,
-                   format('%s belongs to %I, the index to %I', r.name, pg_get_userbyid(c.relowner), foh._acting_role(i.name))
-            FROM pg_class c WHERE c.oid = r.oid AND pg_get_userbyid(c.relowner) IS DISTINCT FROM foh._acting_role(i.name);
+            SELECT format('a table of the index belongs to a role without the rights of %I, as whom the index reads: run ALTER TABLE %s OWNER TO %1$I, or SELECT foh.drop_index(%L)',
+                          foh._owner(), foh._qualified(c.oid), i.name),
+                   format('%s belongs to %I', r.name, pg_get_userbyid(c.relowner))
+            FROM pg_class c WHERE c.oid = r.oid AND NOT pg_has_role(c.relowner, foh._owner(), 'USAGE');
+        RETURN QUERY
+            SELECT format('the index may not read its table: run %s', g.command), r.name
+            FROM pg_class c CROSS JOIN LATERAL (VALUES
+                (has_schema_privilege(foh._owner(), c.relnamespace, 'USAGE'), format('GRANT USAGE ON SCHEMA %s TO %I', c.relnamespace::regnamespace, foh._owner())),
+                (has_table_privilege(foh._owner(), c.oid, 'SELECT'), format('GRANT SELECT ON %s TO %I', foh._qualified(c.oid), foh._owner()))) AS g (may, command)
+            WHERE c.oid = r.oid AND NOT g.may;
     END LOOP;
     IF dropped THEN
         PERFORM foh._end_local(citus);
@@ -58,10 +65,9 @@ BEGIN
         FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name
           AND strpos(p.prosrc, foh._vector_schema() || '.vector_dims(') = 0;
     RETURN QUERY
-        SELECT 'a role may not use the schema of pgvector: run ' || g.command, g.command
-        FROM (SELECT DISTINCT x.role FROM unnest(ARRAY[foh._acting_role(i.name), foh._owner()]) AS x (role)) o
-        CROSS JOIN LATERAL (SELECT format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), o.role) AS command) g
-        WHERE NOT has_schema_privilege(o.role, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE');
+        SELECT 'the index may not use the schema of pgvector: run ' || g.command, g.command
+        FROM (SELECT format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), foh._owner()) AS command) g
+        WHERE NOT has_schema_privilege(foh._owner(), (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE');
     RETURN QUERY
         SELECT 'a column has changed: ' || refresh,
                format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'

@@ -7,6 +7,7 @@
 -- role, the functions that the trigger calls would not be found, and the write would fail. Every call of a trigger pays for
 -- this condition, so it has few lookups. Where embeddings are arrays no column has pgvector's type, and the condition asks
 -- for the extension.
+-- A table that has come to a role without the rights of foh's owner, or hides rows from that owner, is not read any more.
 CREATE OR REPLACE FUNCTION foh._columns_intact(i foh.index) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -17,7 +18,8 @@ AS $function$
                (parse_ident(foh._vector_schema()))[1]) ELSE '' END
         || string_agg(format($$
                CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, 0)).object_names = %2$L::text[]
-                    THEN has_schema_privilege(%3$L, 'USAGE') ELSE false END
+                    THEN has_schema_privilege(%3$L, 'USAGE') AND NOT row_security_active(i.%1$s::oid)
+                         AND (SELECT bool_and(pg_has_role(c.relowner, current_user, 'USAGE')) FROM pg_class c WHERE c.oid = i.%1$s) ELSE false END
                AND %4$s = (SELECT count(*) FROM pg_attribute a
                            WHERE a.attrelid = i.%1$s AND a.attname = ANY (%5$L::name[]) AND (%6$s)
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
@@ -30,6 +32,9 @@ AS $function$
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
                                                     c.type, (parse_ident(c.type))[1])
+                                        -- The type of labels may be the application's own. Its name is compared: a type that was renamed or
+                                        -- dropped must not make a write fail.
+                                        WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
                                    CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
                             ' OR ') AS conditions

@@ -15,7 +15,7 @@ BEGIN
                     ARRAY(SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s', n.oid::regprocedure, a.grantee::regrole)
                           FROM aclexplode(o.proacl) a WHERE a.grantee NOT IN (0, o.proowner)) AS grants
              FROM pg_proc o JOIN pg_proc n ON n.pronamespace = o.pronamespace AND n.proname = o.proname
-             WHERE o.pronamespace = 'foh'::regnamespace AND o.proname = ANY (foh._object_names(i.name))
+             WHERE o.pronamespace = 'foh'::regnamespace AND o.oid IN (SELECT x.oid FROM foh._functions(i.name) x)
                AND o.ctid = ANY (before) AND n.ctid <> ALL (before)
     LOOP
         FOREACH statement IN ARRAY f.grants LOOP

@@ -1,18 +1,40 @@
 -- A format string for the expression that computes geometry bits. Its arguments are the schema of pgvector and the vector; g is the
--- row of the quantizer.
+-- row of the quantizer. The same arithmetic in the same order as foh_pg/geometry.py, so that the bits are the same.
+-- The halves of the vector are added and subtracted again and again, the second one turned by half as much each time. By recursion:
+-- a subquery for each step would run somewhat faster, and take far longer to plan.
 CREATE OR REPLACE FUNCTION foh._geometry_expression(i foh.index) RETURNS text
-LANGUAGE sql IMMUTABLE
+LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT CASE
-        WHEN i.geometry >= i.dimensions THEN
-            '%1$s.binary_quantize((' || (SELECT string_agg('%2$s', ' OPERATOR(%1$s.||) ') FROM generate_series(1, i.geometry / i.dimensions))
-            || ') OPERATOR(%1$s.-) g.threshold)'
-        ELSE
-            (SELECT '(SELECT %1$s.binary_quantize(' || string_agg(format('%%1$s.subvector(w.x, %s, %s)', piece * i.geometry + 1, i.geometry), ' OPERATOR(%1$s.+) ')
-                    || ') FROM (SELECT ((%2$s OPERATOR(%1$s.-) g.threshold) OPERATOR(%1$s.*) g.signs)'
-                    || CASE WHEN i.dimensions % i.geometry = 0 THEN ''
-                            ELSE format(' OPERATOR(%%1$s.||) pg_catalog.array_fill(0::real, ARRAY[%s])::%%1$s.vector', i.geometry - i.dimensions % i.geometry) END
-                    || ' AS x OFFSET 0) w)'
-             FROM generate_series(0, (i.dimensions - 1) / i.geometry) AS piece) END
+DECLARE
+    half constant int := (i.dimensions + 1) / 2;
+    copies constant int := greatest(2, i.geometry / (2 * half));
+    numbers constant int := i.geometry / copies;
+    plus constant text := ' OPERATOR(%1$s.||) ';
+    piece constant text := '%%1$s.subvector(w.%s, %s, %s)';
+    -- The second half is filled up with a zero where the dimensions are odd.
+    second constant text := concat_ws(plus, CASE WHEN i.dimensions > half THEN format(piece, 'x', half + 1, i.dimensions - half) END,
+                                      CASE WHEN i.dimensions % 2 = 1 THEN '''[0]''::%1$s.vector' END);
+    -- As many of the turned numbers as have thresholds.
+    x text := '(SELECT ' || CASE WHEN numbers <= half THEN format(piece, 'a', 1, numbers)
+                                 WHEN numbers < 2 * half THEN 'w.a' || plus || format(piece, 'b', 1, numbers - half)
+                                 ELSE 'w.a' || plus || 'w.b' END
+        || ' AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w';
+    repeated int := 1;
+BEGIN
+    -- Each number is there as often as it has thresholds: doubled as long as possible, then put together.
+    WHILE 4 * repeated <= copies LOOP
+        x := '(SELECT w.x' || plus || 'w.x AS x FROM ' || x || ' OFFSET 0) w';
+        repeated := 2 * repeated;
+    END LOOP;
+    RETURN '(WITH RECURSIVE w (a, b, turn) AS ('
+        'SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, ' || half / 2 || ' FROM (SELECT ' || format(piece, 'x', 1, half) || ' AS a, ' || second || ' AS b '
+            'FROM (SELECT %2$s OPERATOR(%1$s.*) g.signs::%1$s.vector AS x OFFSET 0) w OFFSET 0) w '
+        'UNION ALL SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, '
+            || format(piece, 'b', 'w.turn OPERATOR(pg_catalog.+) 1', half || ' OPERATOR(pg_catalog.-) w.turn') || plus || format(piece, 'b', 1, 'w.turn')
+            || ' AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w'
+        ') SELECT %1$s.binary_quantize((' || array_to_string(array_fill('w.x'::text, ARRAY[copies / repeated]), plus)
+            || CASE WHEN copies % repeated = 0 THEN '' ELSE plus || format(piece, 'x', 1, copies % repeated * numbers) END
+            || ') OPERATOR(%1$s.-) g.threshold) FROM ' || x || ')';
+END
 $function$;

@@ -15,17 +15,12 @@ DECLARE
 BEGIN
     LOOP
         tables := foh._tables_to_lock(i);
-        own := CASE WHEN ours THEN foh._tables(i)::oid[] ELSE '{}' END;
+        own := CASE WHEN ours THEN foh._tables(i.name)::oid[] ELSE '{}' END;
         BEGIN
             FOR turn IN 0 .. cardinality(tables || own) - 1 LOOP
                 place := (first - 1 + turn) % cardinality(tables || own) + 1;
                 PERFORM set_config('lock_timeout', greatest(1, ceil(1000 * extract(epoch FROM deadline - clock_timestamp())))::text, true);
-                IF place <= cardinality(tables) THEN
-                    EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', tables[place]::regclass, mode) || CASE WHEN turn > 0 THEN ' NOWAIT' ELSE '' END;
-                ELSE
-                    PERFORM foh._claim(i.source);
-                    PERFORM foh._lock_own(i.id, own[place - cardinality(tables)], turn > 0);
-                END IF;
+                EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', (tables || own)[place]::regclass, mode) || CASE WHEN turn > 0 THEN ' NOWAIT' ELSE '' END;
             END LOOP;
             -- A partition may have come before its parent was locked.
             IF foh._tables_to_lock(i) = tables THEN

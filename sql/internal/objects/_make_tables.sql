@@ -1,5 +1,5 @@
 -- Makes the tables of an index, and the first model in them. Hash functions that exist already stay.
-CREATE OR REPLACE FUNCTION foh._make_tables(i foh.index) RETURNS foh.index
+CREATE OR REPLACE FUNCTION foh._make_tables(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
@@ -22,7 +22,5 @@ BEGIN
         EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
     END IF;
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
-    UPDATE foh.index x SET stream = (names ->> 'stream')::regclass WHERE x.id = i.id RETURNING * INTO i;
-    RETURN i;
 END
 $function$;

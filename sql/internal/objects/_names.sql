@@ -23,6 +23,10 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
+    -- A query as it is compared with centers and turned into bits. Single precision could not hold sums over the longest ones, so
+    -- of these only the direction counts. Rows as long as that are far, and are not compared.
+    compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
+        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) %3$s THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -61,19 +65,24 @@ BEGIN
         labels_of := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
         -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
-        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
+        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
                             foh._collate(i.labels_from, i.labels_key));
     ELSE
-        labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
+        -- An empty text is no label.
+        labels_of := format(CASE coalesce((SELECT foh._label_kind(a.atttypid) FROM pg_attribute a WHERE a.attrelid = i.source AND a.attname = i.labels AND NOT a.attisdropped),
+                                          CASE WHEN i.labels_type LIKE '%[]' THEN 'many' END)
+            WHEN 'many' THEN 'array_replace(s.%1$s::text[], '''', NULL)'
+            WHEN 'json' THEN $$CASE jsonb_typeof(s.%1$s) WHEN 'string' THEN ARRAY[nullif(s.%1$s #>> '{}', '')] WHEN 'array' THEN
+                             ARRAY(SELECT nullif(e.value #>> '{}', '') FROM jsonb_array_elements(s.%1$s) e WHERE jsonb_typeof(e.value) = 'string') END$$
+            ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
-    SELECT jsonb_object_agg(suffix, format('foh.%I', i.name || '_' || suffix)) INTO objects
-    FROM unnest(foh._suffixes()) suffix;
-    -- The role that the source is read as; and a digest of the key, as Keys.shares computes it in Python from the same bytes.
+    SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
-        'owner', quote_literal(foh._source_owner(i)),
+        -- The tables that the functions of the index read, for foh._open.
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         'shows_shards', foh._shows_shards(i.source),
-        -- A database in SQL_ASCII may hold bytes that are not valid UTF8.
+        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
     RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
@@ -113,14 +122,13 @@ BEGIN
         -- Stands before a vector in parentheses.
         'unit', unit,
         'row_unit', unit || '($1)',
-        -- A query longer than any row that is placed is looked up by its direction: sums over its numbers might overflow.
-        'query_unit', CASE i.distance WHEN 'cosine' THEN unit || '(vector)'
-            ELSE format('CASE WHEN %1$s.vector_norm(vector) > %2$s THEN %1$s.l2_normalize(vector) ELSE vector END', v, foh._longest()) END,
+        'query_unit', format(compared, v, 'vector', foh._longest()),
+        'explained_unit', format(compared, v, 'query', foh._longest()),
+        'checked_unit', unit || '(s.x)',
         -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
         'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'threshold_dimensions', greatest(i.geometry / i.dimensions, 1) * i.dimensions,
         'row_geometry', format(geometry, v, 'b.u'),
         'query_geometry', format(geometry, v, 'unit'),
         -- The code of a query tells what its labels may be; without labels nobody asks for it.

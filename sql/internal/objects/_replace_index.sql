@@ -1,27 +1,15 @@
 -- Records how the tables of an index look now; the caller must make its functions again afterwards. Where another column holds
--- the embeddings all rows must be read again, which an entry in the stream says. Any owner of the table may call this
--- function, so it checks its arguments again.
-CREATE OR REPLACE FUNCTION foh._replace_index(wanted foh.index) RETURNS foh.index
-LANGUAGE plpgsql SECURITY DEFINER
+-- the embeddings all rows must be read again, which an entry in the stream says.
+CREATE OR REPLACE FUNCTION foh._replace_index(old foh.index, new foh.index) RETURNS foh.index
+LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
-DECLARE
-    old foh.index;
-    new foh.index;
 BEGIN
-    SELECT * INTO STRICT old FROM foh.index x WHERE x.id = wanted.id;
-    PERFORM foh._claimed(old.source, foh._source_owner(old));
-    new := old;
-    new.embedding := wanted.embedding;
-    new.labels := wanted.labels;
-    new.labels_key := wanted.labels_key;
-    new.options := foh._check_options(wanted.options);
     IF foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int) <> old.geometry THEN
         RAISE EXCEPTION 'foh: index % has % geometry bits, and option geometry asks for %', quote_literal(old.name), old.geometry,
             foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int)
             USING ERRCODE = 'feature_not_supported', HINT = 'Geometry is chosen when an index is created: create another one, then drop this one.';
     END IF;
-    new := foh._inspect_source(new);
     PERFORM foh._check_columns(old, new);
     new.several := old.several OR foh._has_several(new);
     UPDATE foh.index SET

@@ -1,10 +1,13 @@
 -- How many geometry bits an index has: what the option asks for, brought to a number that the dimensions allow.
--- With fewer bits than dimensions several dimensions share one, with more each has several thresholds.
+-- By default each turned number has as many thresholds as make about 1280 bits: at most 32 of them if that makes 512 bits, at least
+-- two, for the first 768 numbers where there are more.
 CREATE OR REPLACE FUNCTION foh._geometry_bits(dimensions int, asked int) RETURNS int
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT CASE WHEN asked IS NULL AND dimensions < 128 THEN (128 + dimensions - 1) / dimensions * dimensions
-                WHEN coalesce(asked, 1024) >= dimensions THEN least(coalesce(asked, dimensions) / dimensions, 16000 / dimensions) * dimensions
-                ELSE ceil(dimensions / ceil(dimensions / coalesce(asked, 1024)::float8))::int END
+    SELECT least(b.bits / b.copies, b.even) * b.copies
+    FROM (SELECT d.even, d.bits, greatest(2, d.bits / d.even) AS copies
+          FROM (SELECT e.even, coalesce(asked, CASE WHEN e.even > 768 THEN 1536
+                                                    ELSE greatest(2, least((1280 + e.even / 2) / e.even, 32), 512 / e.even) * e.even END) AS bits
+                FROM (SELECT dimensions + dimensions % 2 AS even) e) d) b
 $function$;

@@ -4,14 +4,20 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
+    shared constant regprocedure[] := foh._callable('reader');
     f regprocedure;
 BEGIN
     IF NOT revoke THEN
         EXECUTE format('GRANT USAGE ON SCHEMA foh TO %I', role);
     END IF;
-    FOREACH f IN ARRAY foh._index_functions(i, 'reader') || CASE WHEN NOT revoke THEN foh._shared_functions('reader') END LOOP
-        EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s TO %I' END, f, role);
+    FOREACH f IN ARRAY foh._callable('reader', i.name) LOOP
+        IF NOT revoke THEN
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
+        ELSIF f <> ALL (shared) THEN
+            EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', f, role);
+        END IF;
     END LOOP;
+    PERFORM foh._grant_on_nodes(i, role, revoke);
     IF revoke THEN
         PERFORM foh._revoke_unused(role);
     END IF;

@@ -1,23 +1,27 @@
--- Lets a role keep an index up to date, or takes it back.
-CREATE OR REPLACE FUNCTION foh._grant_updating(i foh.index, role name, revoke boolean) RETURNS void
+-- Lets a role keep all indexes up to date, or takes it back. Of foh.index it may change what a run changes and nothing else: names and
+-- options become part of functions.
+CREATE OR REPLACE FUNCTION foh._grant_updating(role name, revoke boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
+    -- An updater vacuums what it has written. Before PostgreSQL 17 only the owner of a table may, and autovacuum does it.
+    rights constant text := 'SELECT, INSERT, UPDATE, DELETE' || CASE WHEN current_setting('server_version_num')::int >= 170000 THEN ', MAINTAIN' ELSE '' END;
     o text;
+    statements text[];
 BEGIN
-    IF NOT revoke THEN
-        PERFORM foh._grant_index(i, role, 'updater');
-        RETURN;
-    ELSIF role IN (foh._source_owner(i), foh._owner()) THEN
-        RETURN;
+    statements := ARRAY['USAGE ON SCHEMA foh', 'SELECT ON foh.alembic_version, foh.code, foh.index, foh.index_stat, foh.updating',
+                        'UPDATE (version, status, next_center) ON foh.index', 'UPDATE (pid, key, role, partitions) ON foh.updating',
+                        rights || ' ON foh.label, foh.model, foh.model_state, foh.run']
+                  || ARRAY(SELECT format('%s ON %s', rights, t) FROM foh.index i, unnest(foh._tables(i.name)) t)
+                  || ARRAY(SELECT format('EXECUTE ON FUNCTION %s', f) FROM unnest(foh._callable('updater')) f);
+    FOREACH o IN ARRAY statements LOOP
+        EXECUTE CASE WHEN revoke THEN format('REVOKE %s FROM %I', o, role) ELSE format('GRANT %s TO %I', o, role) END;
+    END LOOP;
+    IF revoke THEN
+        -- A reader keeps what searches need.
+        PERFORM foh._grant_reading(i, role, false) FROM foh.index i
+        WHERE EXISTS (SELECT FROM foh._readers(i) r WHERE r = role);
     END IF;
-    FOREACH o IN ARRAY foh._tables(i)::text[] LOOP
-        EXECUTE format('REVOKE ALL ON %s FROM %I', o, role);
-    END LOOP;
-    FOREACH o IN ARRAY foh._index_functions(i, 'updater')::text[] LOOP
-        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', o, role);
-    END LOOP;
-    PERFORM foh._revoke_unused(role);
 END
 $function$;

@@ -1,17 +1,13 @@
--- What a role still lacks, outside of foh, to read or write the source of an index; null where nothing is missing.
-CREATE OR REPLACE FUNCTION foh._missing_rights(i foh.index, role name, kind text) RETURNS text
+-- What a reader still lacks, outside of foh, to read the source of an index, as statements; null where nothing is missing.
+CREATE OR REPLACE FUNCTION foh._missing_rights(i foh.index, role name) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT string_agg(r.missing, '; ')
-    FROM (VALUES
-        (kind = 'reader' AND NOT has_schema_privilege(role, (parse_ident(foh._vector_schema()))[1], 'USAGE'),
-         'USAGE ON SCHEMA ' || foh._vector_schema()),
-        (NOT has_schema_privilege(role, (parse_ident(i.source_name))[1], 'USAGE'), 'USAGE ON SCHEMA ' || quote_ident((parse_ident(i.source_name))[1])),
-        (kind = 'reader' AND NOT (has_column_privilege(role, i.source::oid, i.key_attnum, 'SELECT')
-                                  AND has_column_privilege(role, i.source::oid, i.embedding_attnum, 'SELECT')),
-         format('SELECT (%I, %I) ON %s', i.key, i.embedding, i.source_name)),
-        (kind = 'writer' AND NOT (has_any_column_privilege(role, i.source::oid, 'INSERT, UPDATE') OR has_table_privilege(role, i.source::oid, 'DELETE')),
-         'INSERT, UPDATE or DELETE ON ' || i.source_name)
-    ) AS r (lacks, missing) WHERE r.lacks
+    SELECT string_agg(format('GRANT %s TO %I;', r.missing, role), ' ')
+    FROM pg_class c CROSS JOIN LATERAL (VALUES
+        (NOT has_schema_privilege(role, (parse_ident(foh._vector_schema()))[1], 'USAGE'), 'USAGE ON SCHEMA ' || foh._vector_schema()),
+        (NOT has_schema_privilege(role, c.relnamespace, 'USAGE'), 'USAGE ON SCHEMA ' || c.relnamespace::regnamespace),
+        (NOT (has_column_privilege(role, c.oid, i.key_attnum, 'SELECT') AND has_column_privilege(role, c.oid, i.embedding_attnum, 'SELECT')),
+         format('SELECT (%I, %I) ON %s', i.key, i.embedding, foh._qualified(c.oid)))
+    ) AS r (lacks, missing) WHERE c.oid = i.source AND r.lacks
 $function$;

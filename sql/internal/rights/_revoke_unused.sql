@@ -1,15 +1,17 @@
--- Takes back from a role what all indexes share, once it can neither search nor update any of them and owns no table of one.
+-- Takes back from a role what all indexes share, once it can neither search nor update any of them.
 CREATE OR REPLACE FUNCTION foh._revoke_unused(role name) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    f regprocedure;
 BEGIN
-    IF has_function_privilege(role, 'foh.create_index(text,regclass,name,name,regclass,name,int,int,text,int,int,int,int,float8,jsonb)', 'EXECUTE') THEN
+    IF role = foh._owner() OR role IN (SELECT foh._updaters()) OR EXISTS (SELECT FROM foh.index i, foh._readers(i) r WHERE r = role) THEN
         RETURN;
     END IF;
-    IF NOT EXISTS (SELECT FROM foh.index x JOIN pg_proc p ON p.pronamespace = 'foh'::regnamespace AND p.proname = (x.name || '_search')::name
-                   WHERE has_function_privilege(role, p.oid, 'EXECUTE') OR has_table_privilege(role, x.stream, 'SELECT')) THEN
-        PERFORM foh._revoke_shared(role);
-    END IF;
+    FOREACH f IN ARRAY foh._callable('reader') LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', f, role);
+    END LOOP;
+    EXECUTE format('REVOKE USAGE ON SCHEMA foh FROM %I', role);
 END
 $function$;

@@ -24,6 +24,10 @@ BEGIN
         END IF;
         IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relation AND tgname = t.name
                    AND tgenabled <> CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END::"char") THEN
+            IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = relation) THEN
+                RAISE EXCEPTION 'foh: trigger % of % must be enabled by the owner of the table', quote_ident(t.name), relation
+                    USING ERRCODE = 'insufficient_privilege', HINT = 'Leave the option triggers at auto, or give the table to the owner of schema foh.';
+            END IF;
             EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', relation, CASE i.options ->> 'triggers' WHEN 'always' THEN 'ALWAYS' END, t.name);
         END IF;
     END LOOP;

@@ -29,10 +29,18 @@ def database(server: Server, shared: list[Database]) -> Iterator[Database]:
     try:
         with psycopg.connect(database.dsn(None), autocommit=True) as superuser:
             superuser.execute("SET lock_timeout = '5s'")
-            superuser.execute("SELECT foh.drop_index(name) FROM foh.index")
-            superuser.execute("DROP OWNED BY app_owner, app_writer, app_reader CASCADE")
-            superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-            superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+            superuser.execute("SET ROLE app_owner; SELECT foh.drop_index(name) FROM foh.index; RESET ROLE")
+            superuser.execute("DROP OWNED BY app_writer, app_reader CASCADE")
+            superuser.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+            superuser.execute(
+                "GRANT USAGE ON SCHEMA public TO PUBLIC; GRANT CREATE ON SCHEMA public TO app_owner"
+            )
+            [(left,)] = superuser.execute(
+                "SELECT count(*) FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname NOT IN "
+                "('foh', 'public', 'extensions', 'information_schema')"
+            ).fetchall()
+            if left:
+                raise psycopg.Error("schemas are left")
     except psycopg.Error:
         # A test may leave behind what only a new database is without.
         shared.remove(database)

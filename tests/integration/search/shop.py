@@ -11,10 +11,12 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from foh_pg.geometry import Geometry
+
 DIMENSIONS = 8
 BITS = 32
-# Each dimension has 16 thresholds.
-GEOMETRY = 128
+# Each number has 64 thresholds.
+GEOMETRY = 512
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 # Without a number of centers the version keeps those that there are.
@@ -179,15 +181,13 @@ class Shop:
         self.run(VERSION, {"name": self.index, "centers": centers, "trained": trained, "small": small})
 
     def quantize(self, rows: Sequence[Sequence[float]]) -> None:
-        """The thresholds of the geometry bits as an updater chooses them: quantiles of every dimension."""
+        """Geometry bits as an updater makes them for these rows."""
         if not rows:
             return
-        base = np.asarray(rows, dtype=np.float64)
-        if self.distance == "cosine":
-            base = base / np.maximum(np.linalg.norm(base, axis=1, keepdims=True), 1e-30)
-        copies = GEOMETRY // DIMENSIONS
-        threshold = np.quantile(base, (np.arange(copies) + 0.5) / copies, axis=0).ravel()
-        self.run("UPDATE {quantizer} SET threshold = %s", [text(threshold)])
+        made = Geometry.fit(np.asarray(rows), GEOMETRY, self.distance, seed=0)
+        self.run(
+            "UPDATE {quantizer} SET signs = %s, threshold = %s", [text(made.signs), text(made.threshold)]
+        )
 
     def code(self, query: Any) -> str:
         """The bits of a query: its geometry bits, then its learned code, which ends the marks."""

@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from tests.integration.search.shop import Shop, vectors
@@ -23,9 +22,7 @@ def primary(private_server: Server) -> psycopg.Connection:
     database = private_server.create_database()
     install_pgvector(database.connect(None))
     database.connect(None).execute("GRANT CREATE ON SCHEMA public TO app_owner")
-    with connect(database.dsn("installer")) as installer:
-        migrate(installer)
-    database.connect(None).execute("SELECT foh.grant(owner => 'app_owner')")
+    migrate(database.connect(None), owner="app_owner")
     return database.connect("app_owner")
 
 

@@ -69,6 +69,35 @@ def test_serializable_writers_of_ascending_keys(database: Database, triggers: st
     assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
 
 
+@pytest.mark.parametrize(
+    ("level", "aborted"),
+    [(psycopg.IsolationLevel.SERIALIZABLE, True), (psycopg.IsolationLevel.REPEATABLE_READ, False)],
+)
+def test_two_who_search_and_then_insert(
+    database: Database, level: psycopg.IsolationLevel, aborted: bool
+) -> None:
+    """Neither saw the row of the other, so no order explains both answers: docs/search.md says what to do."""
+    connection = database.connect("app_owner")
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(8))")
+    connection.execute("SELECT foh.create_index('items', 'item', 'embedding')")
+    rows = [text(row) for row in vectors(20)]
+    for key in range(10):
+        connection.execute("INSERT INTO item VALUES (%s, %s)", [key, rows[key]])
+    two = [psycopg.connect(database.dsn("app_owner")) for _ in range(2)]
+    failures = 0
+    for at, own in enumerate(two, 10):
+        own.isolation_level = level
+        assert len(own.execute("SELECT * FROM foh.items_search(%s, 5)", [rows[at]]).fetchall()) == 5
+    for at, own in enumerate(two, 10):
+        try:
+            own.execute("INSERT INTO item VALUES (%s, %s)", [at, rows[at]])
+            own.commit()
+        except psycopg.errors.SerializationFailure:
+            failures += 1
+        own.close()
+    assert failures == aborted
+
+
 # Keys in no order, made of sixteen bytes.
 KEYS: dict[str, Callable[[bytes], Any]] = {
     "uuid": lambda drawn: UUID(bytes=drawn),

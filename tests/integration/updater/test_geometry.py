@@ -9,7 +9,11 @@ import numpy as np
 import psycopg
 import pytest
 
+from foh_pg.arrays.codes import unpack
+from foh_pg.tables.index_row import find_index
+from foh_pg.tables.session import open_session
 from foh_pg.updater import build, update
+from foh_pg.updater.served_model import load_present
 from tests.support.digits import create_index, create_table, insert, violations, waiting
 
 Connection = psycopg.Connection[Any]
@@ -59,7 +63,7 @@ def test_triggers_and_updater_agree(connection: Connection, distance: str, geome
     update(connection, "digits")
     assert waiting(connection) == 0
     (listed,) = rows_of(connection, LISTED, 600)
-    # Arithmetic in another order: a number that is nearly at its threshold may fall on either side.
+    # Learned codes are products, added up in another order: one that is nearly zero may fall on either side.
     assert sum(a == b for a, b in zip(written, listed, strict=True)) >= 195
     (items,) = rows_of(
         connection, "SELECT array_agg((key, home) ORDER BY key) FROM foh.digits_item WHERE key >= 600"
@@ -94,6 +98,51 @@ def test_long_keys(connection: Connection) -> None:
     (size,) = rows_of(connection, "SELECT coalesce(max(length(data)), 0) FROM foh.model_state")
     assert size < 1 << 20
     assert violations(connection) == []
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize(
+    ("dimensions", "column", "distance", "geometry"),
+    [
+        (2, "vector(2)", "cosine", None),
+        (3, "double precision[]", "ip", None),
+        (7, "real[]", "l2", 40),
+        (64, "halfvec(64)", "cosine", 130),
+        (100, "vector(100)", "l2", None),
+        (384, "vector(384)", "cosine", None),
+        (770, "halfvec(770)", "ip", 1000),
+        (1001, "vector(1001)", "l2", None),
+        (16_000, "vector(16000)", "cosine", None),
+        (16_000, "vector(16000)", "ip", None),
+    ],
+)
+def test_bits_are_equal_bit_for_bit(
+    connection: Connection, dimensions: int, column: str, distance: str, geometry: int | None
+) -> None:
+    """The database and Python turn, quantize and pack the same way, whatever the type of the column."""
+    kind = column if column.endswith("[]") else f"extensions.{column}"
+    connection.execute(f"CREATE TABLE wide (id int PRIMARY KEY, embedding {kind})")
+    rows = np.random.default_rng(0).normal(1, 3, size=(120, dimensions)).astype(np.float16).astype(np.float32)
+    # Rows that come later are longer than those that the model has seen.
+    rows[100:] *= 2
+    arguments = {"options": json.dumps({"geometry": geometry, "exact_rows": 0}), "distance": distance}
+    connection.execute(
+        "SELECT foh.create_index('wide', 'wide', 'embedding', dimensions => %(dimensions)s,"
+        " distance => %(distance)s, options => %(options)s)",
+        arguments | {"dimensions": dimensions},
+    )
+    write = "INSERT INTO wide SELECT n.n, n.x::real[] FROM ROWS FROM (unnest(%s::int[]), unnest(%s::text[])) n (n, x)"
+    texts = ["{" + ",".join(map(str, row)) + "}" for row in rows.tolist()]
+    connection.execute(write, (list(range(80)), texts[:80]))
+    build(connection, "wide")
+    connection.execute(write, (list(range(80, 120)), texts[80:]))
+    with open_session(connection) as session:
+        index = find_index(session, "wide")
+        model = load_present(session, index).model
+    streamed = connection.execute("SELECT geometry::text FROM foh.wide_stream ORDER BY key").fetchall()
+    expected = unpack(model.geometry_bits(rows[80:]), index.geometry).astype(int)
+    assert [text for (text,) in streamed] == ["".join(map(str, bits)) for bits in expected.tolist()]
+    assert connection.execute("SELECT count(*) FROM foh.check('wide')").fetchone() == (0,)
 
 
 @pytest.mark.one_version

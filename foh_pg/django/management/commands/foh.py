@@ -14,14 +14,11 @@ from foh_pg.errors import InputError
 
 COMMANDS = {
     "update": "Merge what was written into the lists, and learn from it.",
-    "status": "Show the indexes: what they hold, what waits for the updater.",
+    "status": "Show the indexes: what they hold, what waits for the updater, what is wrong.",
     "check": "Verify what the indexes promise on the live data. Exit code 3 if a promise is broken.",
     "build": "Place the rows that a table had before its index.",
     "evaluate": "Measure the indexes by label and by nearness.",
-    "health": "Say whether the indexes are well. Exit code 5 if one is not.",
 }
-# One call serves several indexes; the other commands take one.
-TAKES_MANY = {"update", "health"}
 MEANINGS = {3: "promises are broken", 4: "another updater is at work on an index", 5: "an index is not well"}
 
 
@@ -39,6 +36,10 @@ class Command(BaseCommand):
                 help="Names of indexes; those that the models declare unless given.",
             )
             command.add_argument("--database", default=DEFAULT_DB_ALIAS, help="Of DATABASES in the settings.")
+            if name == "status":
+                command.add_argument(
+                    "--check", action="store_true", help="Exit with 5 if an index is not well."
+                )
             command.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -53,7 +54,8 @@ class Command(BaseCommand):
             where = dsn(connections[alias])
         except InputError as error:
             raise CommandError(str(error)) from error
-        extra = ["--dsn", where, *(["--json"] if options["json"] else [])]
+        flags = [f"--{flag}" for flag in ("json", "check") if options.get(flag)]
+        extra = ["--dsn", where, *flags]
         codes = [
             self._run([command, *each, *extra]) for each in self._calls(command, options["indexes"], names)
         ]
@@ -63,11 +65,12 @@ class Command(BaseCommand):
             raise CommandError(f"foh {command}: {meaning} (exit code {failed})", returncode=failed)
 
     def _calls(self, command: str, given: list[str], names: list[str]) -> list[list[str]]:
-        if command in TAKES_MANY:
+        """One call serves several indexes where a command takes several."""
+        if command == "update":
             return [names]
         if command == "status":
-            # Without names: all indexes of the database, in one table.
-            return [[name] for name in given] or [[]]
+            # Without names: all indexes of the database.
+            return [given]
         return [[name] for name in names]
 
     def _run(self, arguments: list[str]) -> int:

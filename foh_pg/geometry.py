@@ -1,0 +1,176 @@
+"""Geometry bits: what lists keep of an embedding, so that Hamming distances rank as the distances do.
+
+The numbers of an embedding are turned: signs drawn by a seed, then a few steps in which the two halves of the
+vector are added and subtracted, the second half rolled by half as much before each. The steps spread every
+number over all, so that turned numbers say about equally much, however the dimensions differ. Then each has
+several thresholds, and a bit is 1 where a number lies above its threshold: in how many bits two rows differ
+is the sum of the differences of their numbers, rounded to as many levels.
+
+All of it is single additions and subtractions of single-precision numbers, in the order of
+sql/internal/objects/_geometry_expression.sql: bits made here and bits made in the database are the same. The
+signs and thresholds stay while the centers stay, so these bits never change unless the row does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foh_pg.arrays.codes import CodeArray, pack, width
+from foh_pg.errors import InputError
+
+Vectors = npt.NDArray[np.float32]
+
+# Numbers that are turned at a time, so that copies of a large table never exist at once.
+CHUNK_NUMBERS = 1 << 22
+
+# Rows of a sample that the thresholds are found in, and steps by which their density is known.
+FIT_ROWS = 16_384
+DENSITY_STEPS = 64
+
+# Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
+# rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
+LONGEST = 1e18
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How geometry bits are made."""
+
+    # Shape (bits,). All first thresholds of the turned numbers, then all second ones, and so on.
+    threshold: Vectors
+    # Shape (d,). -1 or 1.
+    signs: Vectors
+    # Embeddings are scaled to length one first (cosine).
+    unit: bool
+
+    @property
+    def bits(self) -> int:
+        return len(self.threshold)
+
+    @property
+    def copies(self) -> int:
+        """Thresholds of a turned number."""
+        return copies_of(self.bits, len(self.signs))
+
+    @classmethod
+    def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:
+        """Thresholds of zero: what an index has before any row."""
+        copies_of(bits, dimensions)
+        zeros = np.zeros(bits, dtype=np.float32)
+        return cls(zeros, np.ones(dimensions, dtype=np.float32), metric == "cosine")
+
+    @classmethod
+    def fit(cls, rows: npt.NDArray[Any], bits: int, metric: str, seed: int) -> Geometry:
+        """Thresholds for the rows of a sample.
+
+        Examples
+        --------
+        >>> rows = np.array([[1, 2], [3, 2], [3, 2], [1, 8]], dtype=np.float32)
+        >>> Geometry.fit(rows, 8, "l2", seed=0).encode(rows)[:, 0]
+        array([213,  80,  80, 170], dtype=uint8)
+        """
+        given = np.asarray(rows, dtype=np.float32)
+        if given.ndim != 2 or len(given) == 0:
+            raise InputError(f"thresholds cannot be found in an array of shape {given.shape}")
+        made = cls.plain(given.shape[1], bits, metric)
+        signs = np.random.default_rng([seed, bits]).choice(
+            np.array([-1, 1], dtype=np.float32), len(made.signs)
+        )
+        made = cls(made.threshold, signs, made.unit)
+        chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
+        turned = np.concatenate([made._turned(part) for part in made._chunks(given[chosen])])
+        return cls(_thresholds(turned, made.copies).reshape(-1), signs, made.unit)
+
+    def encode(self, rows: npt.NDArray[Any]) -> CodeArray:
+        """Packed geometry bits of rows."""
+        levels = self.threshold.reshape(self.copies, -1)
+        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
+        done = 0
+        for part in self._chunks(np.asarray(rows, dtype=np.float32)):
+            above = self._turned(part)[:, None, :] > levels
+            packed[done : done + len(part)] = pack(above.reshape(len(part), -1))
+            done += len(part)
+        return packed
+
+    def _chunks(self, rows: Vectors) -> list[Vectors]:
+        step = max(1, CHUNK_NUMBERS // max(len(self.signs), self.bits))
+        return [rows[start : start + step] for start in range(0, len(rows), step)]
+
+    def _turned(self, rows: Vectors) -> Vectors:
+        """As many turned numbers of each row as have thresholds."""
+        signed = (_unit(rows) if self.unit else _bounded(rows)) * self.signs
+        half = (len(self.signs) + 1) // 2
+        a, b = signed[:, :half], np.zeros((len(rows), half), dtype=np.float32)
+        b[:, : len(self.signs) - half] = signed[:, half:]
+        a, b, turn = a + b, a - b, half // 2
+        while turn > 0:
+            b = np.roll(b, -turn, axis=1)
+            a, b, turn = a + b, a - b, turn // 2
+        return np.concatenate([a, b], axis=1)[:, : self.bits // self.copies]
+
+    # -- saved form ----------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"threshold": self.threshold, "signs": self.signs, "unit": np.array(self.unit)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Geometry:
+        return cls(arrays["threshold"], arrays["signs"], bool(arrays["unit"]))
+
+
+def copies_of(bits: int, dimensions: int) -> int:
+    """Thresholds of each turned number: two at least, and more where there are bits for more.
+
+    Examples
+    --------
+    >>> [copies_of(bits, dimensions) for bits, dimensions in ((1536, 512), (1536, 3072), (512, 3))]
+    [3, 2, 128]
+    """
+    even = dimensions + dimensions % 2
+    copies = max(2, bits // even)
+    if bits < 2 or bits % copies or bits > copies * even:
+        raise InputError(f"{bits} geometry bits cannot be shared out to {dimensions} dimensions")
+    return copies
+
+
+def _thresholds(numbers: Vectors, count: int) -> Vectors:
+    """Thresholds of each column, shape (count, columns): quantiles of the square root of its density.
+
+    Quantiles of the density itself would tell apart what lies close together and little else, equal distances
+    would waste thresholds where no row is.
+    """
+    edges = np.quantile(numbers, np.linspace(0, 1, DENSITY_STEPS + 1), axis=0).astype(np.float64)
+    # A step holds the same share of the rows; the square root of its density times its width.
+    share = np.cumsum(np.sqrt(np.diff(edges, axis=0)), axis=0)
+    at = np.arange(1, count + 1) / (count + 1)
+    found = [
+        np.interp(at * part[-1], np.concatenate([[0], part]), edge)
+        for part, edge in zip(share.T, edges.T, strict=True)
+    ]
+    return np.stack(found, axis=1).astype(np.float32)
+
+
+def _unit(rows: Vectors) -> Vectors:
+    """What pgvector's l2_normalize gives: the length in double precision, the quotients in single."""
+    lengths = _lengths(rows)[:, None]
+    scaled = np.divide(rows, lengths, out=np.zeros(rows.shape), where=lengths > 0)
+    return np.asarray(scaled, dtype=np.float32)
+
+
+def _bounded(rows: Vectors) -> Vectors:
+    """Rows whose sums single precision can hold."""
+    long = _lengths(rows) >= LONGEST
+    if not long.any():
+        return rows
+    found: Vectors = rows.copy()
+    found[long] = _unit(rows[long])
+    return found
+
+
+def _lengths(rows: Vectors) -> npt.NDArray[np.float64]:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64)))
