@@ -113,11 +113,8 @@ BEGIN
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
-        'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
         'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
         'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
-        -- A row is at home with the center that is nearest to it; a query asks where the rows with the greatest product are.
-        'home_operator', CASE i.distance WHEN 'cosine' THEN '<#>' ELSE '<->' END,
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
@@ -175,7 +172,6 @@ BEGIN
         'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
         -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
         'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
-        'center_area_idx', quote_ident(i.name || '_center_area_idx'));
+        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
 END
 $function$;
