@@ -57,6 +57,11 @@ class Geometry:
         """Thresholds of a turned number."""
         return copies_of(self.bits, len(self.signs))
 
+    @property
+    def numbers(self) -> int:
+        """How many turned numbers have thresholds."""
+        return self.bits // self.copies
+
     @classmethod
     def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:
         """Thresholds of zero: what an index has before any row."""

@@ -96,7 +96,7 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
         return no_entries(index)
     marks = plan.model.marks(page.vectors, page.labels)
     geometry = plan.model.geometry_bits(page.vectors)
-    homes = plan.centers.homes(index, geometry)[:, : int(index.options["homes"])]
+    homes = plan.centers.homes(index, geometry, plan.model.geometry_numbers)[:, : int(index.options["homes"])]
     neighbors.add(page.keys, geometry, marks, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])
     parts = np.zeros(homes.size, dtype=np.int64)
