@@ -109,6 +109,11 @@ class Model:
         assert self.geometry is not None
         return self.geometry.encode(rows)
 
+    @property
+    def geometry_numbers(self) -> int | None:
+        """How many numbers of a row have thresholds."""
+        return None if self.geometry is None else self.geometry.numbers
+
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""
         codes = self.encode(rows, labels)

@@ -78,8 +78,8 @@ class Trial:
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
         made = clustering.make_levels(rng, base.vectors, clustering.target_centers(len(base)), index.distance)
-        self.levels = clustering.by_bits(made, base.vectors, model.geometry_bits)
-        homes = clustering.find_homes(self.geometry, *self.levels)[:, 0]
+        self.levels = clustering.by_bits(made, base.vectors, model.geometry_bits, model.geometry_numbers)
+        homes = clustering.find_homes(self.geometry, *self.levels, numbers=model.geometry_numbers)[:, 0]
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         most = min(max(PROBES_TRIED), len(self.levels.centers))
