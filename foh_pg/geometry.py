@@ -32,8 +32,9 @@ CHUNK_NUMBERS = 1 << 22
 FIT_ROWS = 16_384
 DENSITY_STEPS = 64
 
-# Longer rows are scaled to length one: single precision could not hold the sums of their numbers.
-LONGEST = 1e30
+# Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
+# rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
+LONGEST = 1e18
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,8 @@ def scan(
     codes, drawn = plain.encode(queries.vectors), np.random.default_rng(int(index.options["seed"]))
     after, more, seen = None, True, 0
     while more:
-        rows, after, more = read_page(session, index, after, PAGE_ROWS)
+        page = read_page(session, index, after, PAGE_ROWS)
+        rows, after, more = page.rows, page.after, page.more
         seen += len(rows)
         run.step(seen, total)
         if not len(rows):

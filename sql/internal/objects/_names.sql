@@ -24,9 +24,10 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
-    -- A vector as it is compared with centers and turned into bits. Single precision could not hold sums of the longest ones.
+    -- A query as it is compared with centers and turned into bits. Single precision could not hold sums over the longest ones, so
+    -- of these only the direction counts. Rows as long as that are far, and are not compared.
     compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
-        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
+        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) %3$s THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -118,10 +119,12 @@ BEGIN
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'row_unit', format(compared, v, '$1'),
-        'query_unit', format(compared, v, 'vector'),
-        'explained_unit', format(compared, v, 'query'),
-        'checked_unit', format(compared, v, 's.x')
+        'row_unit', unit || '($1)',
+        'query_unit', format(compared, v, 'vector', foh._longest()),
+        'explained_unit', format(compared, v, 'query', foh._longest()),
+        'checked_unit', unit || '(s.x)',
+        -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
+        'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
         'row_geometry', format(geometry, v, 'b.u'),
