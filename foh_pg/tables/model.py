@@ -47,8 +47,6 @@ class Model:
     ranking: Ranking = field(default_factory=Ranking)
     # The index has labels: marks begin with a signature of them.
     signed: bool = False
-    # A typical length of a row where centers are kept at length one (cosine), else 1.
-    length: float = 1.0
 
     @property
     def bits(self) -> int:
@@ -106,10 +104,6 @@ class Model:
         bias = self.bias.astype(np.float32)
         return hashing.encode(rows, self.weights.T, bias, None if anchors is None else lean)
 
-    def encode_centers(self, centers: Vectors) -> CodeArray:
-        """Packed codes of centers, as a row of their direction and of typical length would have them."""
-        return self.encode(centers * np.float32(self.length))
-
     def geometry_bits(self, rows: Vectors) -> CodeArray:
         """Packed geometry bits of rows."""
         assert self.geometry is not None
@@ -165,7 +159,6 @@ class Model:
             "bias": self.bias,
             "mean": self.mean,
             "scale": np.array(self.scale),
-            "length": np.array(self.length),
             "trained": np.array(self.trained),
             "labels": np.array(self.labels, dtype=np.str_),
             "label_projection": self.label_projection,
@@ -188,7 +181,6 @@ class Model:
             geometry=Geometry.from_arrays(geometry) if geometry else None,
             ranking=Ranking.from_dict(ranking),
             signed=signed,
-            length=float(arrays.get("length", np.array(1.0))),
         )
 
 

@@ -477,6 +477,7 @@ COMMANDS = (
     ["refresh", "idx"],
     ["grant", "idx", "--reader=app_reader"],
     ["search", "idx", "--vector=[1,2]"],
+    ["status", "--check"],
 )
 
 

@@ -11,15 +11,11 @@ BEGIN
     PERFORM foh._make_shard_table(names);
     -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
     IF to_regtype(names ->> 'result') IS NULL THEN
-        EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8)', names);
+        EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} float8, {score_name} float8)', names);
     END IF;
     -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
     IF i.dimensions <= 2000 THEN
         EXECUTE foh._render('ALTER TABLE {projection} ALTER COLUMN weights SET STORAGE PLAIN', names);
-    END IF;
-    IF i.dimensions <= (CASE i.distance WHEN 'cosine' THEN 3800 ELSE 1900 END) THEN
-        EXECUTE foh._render('ALTER TABLE {center} ALTER COLUMN embedding SET STORAGE PLAIN', names);
-        EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
     END IF;
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
 END

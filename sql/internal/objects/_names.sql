@@ -5,12 +5,13 @@
 --   g                    the row of the quantizer: query_geometry (with unit, the query of length one), row_geometry (with b.u,
 --                        a row of length one), checked_geometry (with v.u)
 --   b                    a row with its code and signature: row_marks
---   m, c                 the model, and what a search chose by it: weights, needs_code
+--   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
+--                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
 --   c.key                an entry whose row is wanted: source_of_key
 --   o.seq                a later entry of the stream: later
 --   w                    the entries between distinct_open and distinct_close
---   s.x, $1, $5          a row, the query and the scale, in statements that Citus sends to the nodes, where functions of an index are
---                        not known: node_score
+--   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
+--                        not known: node_distance
 CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -31,10 +32,10 @@ DECLARE
     geometry text := foh._geometry_expression(i);
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
-    score text := '(' || CASE i.distance
+    distance text := '(' || CASE i.distance
         WHEN 'cosine' THEN 'least(%2$s OPERATOR(%1$s.<=>) %3$s, 2::pg_catalog.float8))'
-        WHEN 'l2' THEN '(%2$s OPERATOR(%1$s.<->) %3$s) OPERATOR(pg_catalog./) %4$s)'
-        ELSE '(%2$s OPERATOR(%1$s.<#>) %3$s) OPERATOR(pg_catalog./) %4$s OPERATOR(pg_catalog./) %4$s)' END;
+        WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
+        ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
     to_vector text;
     labels_of text;
@@ -84,7 +85,7 @@ BEGIN
         -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
-    RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
+    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
@@ -112,11 +113,8 @@ BEGIN
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
-        'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
         'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
         'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
-        -- A row is at home with the center that is nearest to it; a query asks where the rows with the greatest product are.
-        'home_operator', CASE i.distance WHEN 'cosine' THEN '<#>' ELSE '<->' END,
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
@@ -128,10 +126,8 @@ BEGIN
         'geometry_bits', i.geometry,
         'row_geometry', format(geometry, v, 'b.u'),
         'query_geometry', format(geometry, v, 'unit'),
-        -- The code of a query tells what its labels may be; without labels nobody asks for it.
-        'needs_code', CASE WHEN i.labels IS NULL THEN 'false'
-            ELSE format('labels * coalesce(%s, m.weight_code) > 0::float8', coalesce(i.options ->> 'weight_code', 'NULL')) END,
         'signature_modulus', greatest(signature_bits, 1),
+        'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
@@ -145,25 +141,28 @@ BEGIN
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
         'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
-        'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
-        'weights', format('(coalesce(%s, m.weight_code) + coalesce(%s, m.weight_votes))',
-                          coalesce(i.options ->> 'weight_code', 'NULL'), coalesce(i.options ->> 'weight_votes', 'NULL')),
         'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
-        'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
+        -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
+        -- probes and shortlist reach, probes, and rows to read.
+        'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
+        'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
+                               coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
+        'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
+                                coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
+        'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
+                                   coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
+        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
-        'probes_default', 7,
-        -- Where labels do not count there is no second look, and twice as many rows can be ranked at the same cost.
-        'shortlist_default', 16,
-        'shortlist_nearest', 32,
-        'looked', 48,
         'checked_geometry', format(geometry, v, 'v.u'),
         -- How many bits may differ by rounding.
         'checked_bound', greatest(2, i.geometry / 256),
         -- Where the key has the name of a column of ours, that column gets another one.
-        'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
+        'distance_name', CASE i.key WHEN 'distance' THEN 'foh_distance' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
-        'exact_score_of', format(score, v, '$1', '$2', '$3'),
-        'node_score', format(score, v, 's.x', '$1', '$5::pg_catalog.float8'),
+        'exact_distance_of', format(distance, v, '$1', '$2'),
+        'node_distance', format(distance, v, 's.x', '$1'),
+        -- What an exact distance is divided by to compare with an estimate from bits.
+        'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
         'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
@@ -172,7 +171,6 @@ BEGIN
         'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
         -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
         'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
-        'center_area_idx', quote_ident(i.name || '_center_area_idx'));
+        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
 END
 $function$;

@@ -77,6 +77,17 @@ class TestSampleApplication:
         command.downgrade(config, "a1")
         assert traces(empty) == before
 
+    def test_downgrade_leaves_the_indexes_of_others(self, config: Config, empty: Database) -> None:
+        command.upgrade(config, "head")
+        installer = empty.connect("installer")
+        installer.execute("CREATE TABLE other (id int PRIMARY KEY, e extensions.vector(3))")
+        installer.execute("SELECT foh.create_index('other', 'other', 'e')")
+        with pytest.raises(SchemaError, match=r"public\.other has an index in it: drop that index first"):
+            command.downgrade(config, "a1")
+        assert [name for name, *_ in indexes(empty)] == ["articles_foh", "other", "products_foh"]
+        installer.execute("SELECT foh.drop_index('other')")
+        command.downgrade(config, "a1")
+
     def test_options_go_back(self, config: Config, empty: Database) -> None:
         command.upgrade(config, "head")
         command.downgrade(config, "a2")
