@@ -350,7 +350,7 @@ class TestRefusals:
         connection.execute("ALTER TABLE digit FORCE ROW LEVEL SECURITY")
         with pytest.raises(BuildError, match=r"has changed.*run SELECT foh.refresh"):
             update(database.dsn("app_writer"), "digits")
-        with pytest.raises(psycopg.Error, match="row-level security of public.digit applies"):
+        with pytest.raises(psycopg.Error, match=r"row-level security of public\.digit applies"):
             connection.execute("SELECT foh.refresh('digits')")
         connection.execute("ALTER TABLE digit NO FORCE ROW LEVEL SECURITY")
         update(connection, "digits")
