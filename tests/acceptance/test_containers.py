@@ -188,7 +188,8 @@ def test_the_commands_of_compose(private_server: Server, image: Path, tmp_path: 
     done = run(["sh", str(script)], "db", POSTGRES_USER=str(where["user"]), **superuser)
     assert done.returncode == 0, done.stderr
     for _ in range(2):  # the service runs at every start
-        done = run(SERVICES["migrate"]["entrypoint"], "migrate", **superuser)
+        command = [*json.loads(given("ENTRYPOINT")[0]), *SERVICES["migrate"]["command"]]
+        done = run(command, "migrate", **superuser)
         assert done.returncode == 0, done.stderr
     shop = psycopg.connect(
         host=str(where["host"]), port=where.get("port"), dbname="shop", user="shop", password="shop"
