@@ -13,8 +13,8 @@ signs and thresholds stay while the centers stay, so these bits never change unl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,14 @@ CHUNK_NUMBERS = 1 << 22
 FIT_ROWS = 16_384
 DENSITY_STEPS = 64
 
+# What a vector of pgvector can hold.
+MOST_NUMBERS = 16_000
+
 # Longer rows are scaled to length one: single precision could not hold the sums of their numbers.
 LONGEST = 1e30
+
+# A row this many times as long as nearly all others does not say how long rows may be.
+OUTLYING = 4
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,11 @@ class Geometry:
 
     # Shape (bits,). All first thresholds of the turned numbers, then all second ones, and so on.
     threshold: Vectors
-    # Shape (d,). -1 or 1.
+    # Shape (numbers that are turned,). -1 or 1.
     signs: Vectors
-    # Embeddings are scaled to length one first (cosine).
-    unit: bool
+    metric: str
+    # For inner products: the length that all rows are brought to.
+    reach: float = 1.0
 
     @property
     def bits(self) -> int:
@@ -59,9 +66,9 @@ class Geometry:
     @classmethod
     def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:
         """Thresholds of zero: what an index has before any row."""
-        copies_of(bits, dimensions)
-        zeros = np.zeros(bits, dtype=np.float32)
-        return cls(zeros, np.ones(dimensions, dtype=np.float32), metric == "cosine")
+        turned = turned_numbers(dimensions, metric)
+        copies_of(bits, turned)
+        return cls(np.zeros(bits, dtype=np.float32), np.ones(turned, dtype=np.float32), metric)
 
     @classmethod
     def fit(cls, rows: npt.NDArray[Any], bits: int, metric: str, seed: int) -> Geometry:
@@ -76,22 +83,54 @@ class Geometry:
         given = np.asarray(rows, dtype=np.float32)
         if given.ndim != 2 or len(given) == 0:
             raise InputError(f"thresholds cannot be found in an array of shape {given.shape}")
-        made = cls.plain(given.shape[1], bits, metric)
+        plain = cls.plain(given.shape[1], bits, metric)
         signs = np.random.default_rng([seed, bits]).choice(
-            np.array([-1, 1], dtype=np.float32), len(made.signs)
+            np.array([-1, 1], dtype=np.float32), len(plain.signs)
         )
-        made = cls(made.threshold, signs, made.unit)
+        made = replace(plain, signs=signs, reach=_reach(given) if metric == "ip" else 1.0)
         chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
-        turned = np.concatenate([made._turned(part) for part in made._chunks(given[chosen])])
-        return cls(_thresholds(turned, made.copies).reshape(-1), signs, made.unit)
+        turned = [made._turned(made.compared(part)) for part in made._chunks(given[chosen])]
+        threshold = _thresholds(np.concatenate(turned), made.copies).reshape(-1)
+        return replace(made, threshold=threshold)
 
     def encode(self, rows: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of rows."""
+        return self._encode(rows, self.compared)
+
+    def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
+        """Packed geometry bits of queries."""
+        return self._encode(queries, self.compared_queries)
+
+    def compared(self, rows: Vectors) -> Vectors:
+        """Rows as they are compared: those that are nearest by their angle, or by their distance for l2.
+
+        For inner products one more number makes all rows equally long, so that those with the greatest
+        product with a query, whose number is 0, are the nearest to it. A row longer than any before it is
+        shortened.
+        """
+        if self.metric == "cosine":
+            return _unit(rows)
+        if self.metric == "l2":
+            return _bounded(rows)
+        missing = np.sqrt(np.maximum(self.reach * self.reach - _lengths(rows) ** 2, 0))
+        return self._with_number(rows, missing)
+
+    def compared_queries(self, queries: Vectors) -> Vectors:
+        """Queries as rows are compared with them."""
+        if self.metric == "ip":
+            return self._with_number(queries, np.zeros(len(queries)))
+        return self.compared(queries)
+
+    def _with_number(self, rows: Vectors, number: npt.NDArray[np.float64]) -> Vectors:
+        last = number.astype(np.float32)[:, None]
+        return _unit(np.concatenate([rows[:, : len(self.signs) - 1], last], axis=1))
+
+    def _encode(self, rows: npt.NDArray[Any], compared: Callable[[Vectors], Vectors]) -> CodeArray:
         levels = self.threshold.reshape(self.copies, -1)
         packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
         done = 0
         for part in self._chunks(np.asarray(rows, dtype=np.float32)):
-            above = self._turned(part)[:, None, :] > levels
+            above = self._turned(compared(part))[:, None, :] > levels
             packed[done : done + len(part)] = pack(above.reshape(len(part), -1))
             done += len(part)
         return packed
@@ -100,11 +139,11 @@ class Geometry:
         step = max(1, CHUNK_NUMBERS // max(len(self.signs), self.bits))
         return [rows[start : start + step] for start in range(0, len(rows), step)]
 
-    def _turned(self, rows: Vectors) -> Vectors:
+    def _turned(self, compared: Vectors) -> Vectors:
         """As many turned numbers of each row as have thresholds."""
-        signed = (_unit(rows) if self.unit else _bounded(rows)) * self.signs
+        signed = compared * self.signs
         half = (len(self.signs) + 1) // 2
-        a, b = signed[:, :half], np.zeros((len(rows), half), dtype=np.float32)
+        a, b = signed[:, :half], np.zeros((len(signed), half), dtype=np.float32)
         b[:, : len(self.signs) - half] = signed[:, half:]
         a, b, turn = a + b, a - b, half // 2
         while turn > 0:
@@ -115,11 +154,25 @@ class Geometry:
     # -- saved form ----------------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"threshold": self.threshold, "signs": self.signs, "unit": np.array(self.unit)}
+        return {
+            "threshold": self.threshold,
+            "signs": self.signs,
+            "metric": np.array(self.metric),
+            "reach": np.array(self.reach),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Geometry:
-        return cls(arrays["threshold"], arrays["signs"], bool(arrays["unit"]))
+        reach = float(arrays["reach"])
+        return cls(arrays["threshold"], arrays["signs"], str(arrays["metric"]), reach)
+
+
+def turned_numbers(dimensions: int, metric: str) -> int:
+    """How many numbers of a row are turned: its own, and one more for inner products.
+
+    pgvector's vectors have 16 000 numbers at the most: there the one more takes the place of the last.
+    """
+    return min(dimensions + 1, MOST_NUMBERS) if metric == "ip" else dimensions
 
 
 def copies_of(bits: int, dimensions: int) -> int:
@@ -152,6 +205,15 @@ def _thresholds(numbers: Vectors, count: int) -> Vectors:
         for part, edge in zip(share.T, edges.T, strict=True)
     ]
     return np.stack(found, axis=1).astype(np.float32)
+
+
+def _reach(rows: Vectors) -> float:
+    """The greatest length, but no more than a few times what nearly all rows have: the others would be lost.
+
+    A row that is longer counts as one of this length.
+    """
+    lengths = _lengths(rows)
+    return float(min(lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
 
 
 def _unit(rows: Vectors) -> Vectors:

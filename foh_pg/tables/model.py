@@ -115,6 +115,11 @@ class Model:
         assert self.geometry is not None
         return self.geometry.encode(rows)
 
+    def query_geometry_bits(self, queries: Vectors) -> CodeArray:
+        """Packed geometry bits of queries."""
+        assert self.geometry is not None
+        return self.geometry.encode_queries(queries)
+
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""
         codes = self.encode(rows, labels)

@@ -212,7 +212,7 @@ class Trial:
         base_codes = model.encode(base.vectors, base.labels)
         codes = model.encode(self.vectors)
         self.geometry = model.geometry_bits(base.vectors)
-        self.query_geometry = model.geometry_bits(self.vectors)
+        self.query_geometry = model.query_geometry_bits(self.vectors)
         self.bits = index.geometry
         self.codes, self.query_codes = base_codes, codes
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)

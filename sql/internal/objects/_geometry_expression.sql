@@ -7,14 +7,15 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    half constant int := (i.dimensions + 1) / 2;
+    turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    half constant int := (turned + 1) / 2;
     copies constant int := greatest(2, i.geometry / (2 * half));
     numbers constant int := i.geometry / copies;
     plus constant text := ' OPERATOR(%1$s.||) ';
     piece constant text := '%%1$s.subvector(w.%s, %s, %s)';
-    -- The second half is filled up with a zero where the dimensions are odd.
-    second constant text := concat_ws(plus, CASE WHEN i.dimensions > half THEN format(piece, 'x', half + 1, i.dimensions - half) END,
-                                      CASE WHEN i.dimensions % 2 = 1 THEN '''[0]''::%1$s.vector' END);
+    -- The second half is filled up with a zero where the numbers are odd.
+    second constant text := concat_ws(plus, CASE WHEN turned > half THEN format(piece, 'x', half + 1, turned - half) END,
+                                      CASE WHEN turned % 2 = 1 THEN '''[0]''::%1$s.vector' END);
     -- As many of the turned numbers as have thresholds.
     x text := '(SELECT ' || CASE WHEN numbers <= half THEN format(piece, 'a', 1, numbers)
                                  WHEN numbers < 2 * half THEN 'w.a' || plus || format(piece, 'b', 1, numbers - half)
