@@ -13,7 +13,7 @@ signs and thresholds stay while the centers stay, so these bits never change unl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,25 +89,34 @@ class Geometry:
         )
         made = replace(plain, signs=signs, reach=_reach(given) if metric == "ip" else 1.0)
         chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
-        turned = [made._turned(made.compared(part)) for part in made._chunks(given[chosen])]
+        turned = [made._turned(part) for part in made._chunks(made.compared(given[chosen]))]
         threshold = _thresholds(np.concatenate(turned), made.copies).reshape(-1)
         return replace(made, threshold=threshold)
 
     def encode(self, rows: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of rows."""
-        return self._encode(rows, self.compared)
+        return self._packed(map(self._compared, self._chunks(rows)))
 
     def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of queries."""
-        return self._encode(queries, self.compared_queries)
+        if self.metric != "ip":
+            return self.encode(queries)
+        return self._packed(self._with_number(part, np.zeros(len(part))) for part in self._chunks(queries))
 
-    def compared(self, rows: Vectors) -> Vectors:
-        """Rows as they are compared: those that are nearest by their angle, or by their distance for l2.
+    def encode_compared(self, rows: npt.NDArray[Any]) -> CodeArray:
+        """Packed geometry bits of rows that are as `compared` gives them, or of means of such rows."""
+        return self._packed(self._chunks(rows))
+
+    def compared(self, rows: npt.NDArray[Any]) -> Vectors:
+        """Rows as they are compared: by their distance for l2, else by their angle.
 
         For inner products one more number makes all rows equally long, so that those with the greatest
         product with a query, whose number is 0, are the nearest to it. A row longer than any before it is
         shortened.
         """
+        return np.concatenate([self._compared(part) for part in self._chunks(rows)])
+
+    def _compared(self, rows: Vectors) -> Vectors:
         if self.metric == "cosine":
             return _unit(rows)
         if self.metric == "l2":
@@ -115,29 +124,22 @@ class Geometry:
         missing = np.sqrt(np.maximum(self.reach * self.reach - _lengths(rows) ** 2, 0))
         return self._with_number(rows, missing)
 
-    def compared_queries(self, queries: Vectors) -> Vectors:
-        """Queries as rows are compared with them."""
-        if self.metric == "ip":
-            return self._with_number(queries, np.zeros(len(queries)))
-        return self.compared(queries)
-
     def _with_number(self, rows: Vectors, number: npt.NDArray[np.float64]) -> Vectors:
         last = number.astype(np.float32)[:, None]
         return _unit(np.concatenate([rows[:, : len(self.signs) - 1], last], axis=1))
 
-    def _encode(self, rows: npt.NDArray[Any], compared: Callable[[Vectors], Vectors]) -> CodeArray:
+    def _packed(self, compared: Iterable[Vectors]) -> CodeArray:
         levels = self.threshold.reshape(self.copies, -1)
-        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
-        done = 0
-        for part in self._chunks(np.asarray(rows, dtype=np.float32)):
-            above = self._turned(compared(part))[:, None, :] > levels
-            packed[done : done + len(part)] = pack(above.reshape(len(part), -1))
-            done += len(part)
-        return packed
+        found = [np.empty((0, width(self.bits)), dtype=np.uint8)]
+        for part in compared:
+            above = self._turned(part)[:, None, :] > levels
+            found.append(pack(above.reshape(len(part), -1)))
+        return np.concatenate(found)
 
-    def _chunks(self, rows: Vectors) -> list[Vectors]:
+    def _chunks(self, rows: npt.NDArray[Any]) -> list[Vectors]:
+        given = np.asarray(rows, dtype=np.float32)
         step = max(1, CHUNK_NUMBERS // max(len(self.signs), self.bits))
-        return [rows[start : start + step] for start in range(0, len(rows), step)]
+        return [given[start : start + step] for start in range(0, max(len(given), 1), step)]
 
     def _turned(self, compared: Vectors) -> Vectors:
         """As many turned numbers of each row as have thresholds."""

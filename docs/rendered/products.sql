@@ -22,23 +22,26 @@ CREATE TABLE foh.products_quantizer (
     threshold extensions.vector(512) NOT NULL
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
-ALTER TABLE foh.products_quantizer ALTER COLUMN threshold SET STORAGE MAIN;
--- Two levels: a search compares the areas first, then the centers of the nearest areas.
+-- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
+-- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
 CREATE TABLE foh.products_area (
-    area      int PRIMARY KEY,
-    embedding extensions.halfvec(3) NOT NULL
-);
+    area     int NOT NULL,
+    part     int NOT NULL,
+    ids      int[] NOT NULL,
+    geometry bit(129)[] NOT NULL,
+    PRIMARY KEY (area, part),
+    CHECK (cardinality(ids) = cardinality(geometry))
+) WITH (toast_tuple_target = 8160);
+-- What the updater knows of a center beside its bits.
 CREATE TABLE foh.products_center (
     center    int PRIMARY KEY,
-    area      int NOT NULL,
-    embedding extensions.halfvec(3) NOT NULL,
-    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
+    length    int NOT NULL DEFAULT 0,
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
+    stale     real NOT NULL DEFAULT 0,
+    -- The version that last looked whether the members are at home here; 0 where nearer centers were made since.
+    checked   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
--- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
-CREATE INDEX products_center_area_idx ON foh.products_center (area);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
@@ -55,6 +58,7 @@ CREATE TABLE foh.products_list (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
         toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
+ALTER TABLE foh.products_area ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
 ALTER TABLE foh.products_list ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
 -- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members
@@ -268,7 +272,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
     FROM foh.products_stream t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
+    SELECT m.version, m.placed, m.first_center, coalesce(NULL, m.probes, 7) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
     FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -338,8 +342,10 @@ SELECT 1, 'the length of a list is not what its center says', NULL, c.center, fo
 FROM marker m CROSS JOIN foh.products_center c LEFT JOIN (SELECT l.center, sum(cardinality(l.ids)) AS n FROM foh.products_list l GROUP BY l.center) l ON l.center = c.center
 WHERE $1 = 0 AND m.truncated = 0 AND c.length <> coalesce(l.n, 0)
 UNION ALL
-SELECT 1, 'a center belongs to no area: no search finds it', NULL, c.center, format('area %s', c.area)
-FROM foh.products_center c WHERE $1 = 0 AND NOT EXISTS (SELECT FROM foh.products_area a WHERE a.area = c.area)
+SELECT 1, 'a center belongs to no area: no search finds it', NULL, c.center, NULL
+FROM foh.products_center c
+WHERE $1 = 0 AND NOT EXISTS (SELECT FROM (SELECT a.area, unnest(a.ids) AS center FROM foh.products_area a WHERE a.area > 0) a
+                             JOIN (SELECT unnest(r.ids) AS area FROM foh.products_area r WHERE r.area = 0) r ON r.area = a.area WHERE a.center = c.center)
 UNION ALL
 SELECT 1, 'a search would not find an entry of the stream: its center is gone', n.key::text, n.center, NULL
 FROM newest n, model m
@@ -350,6 +356,15 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
       FROM foh.products_stream t WHERE t.key IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1)) e
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
+UNION ALL
+-- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
+SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
+FROM (SELECT min(c.key::text) AS key, bool_or(c.read) AS read
+      FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM foh.products_nearest_centers(p.geometry, m.probes) n)) AS read
+            FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
+            WHERE NOT (SELECT m.exact FROM marker m) AND 1 > 0 AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) c
+      GROUP BY c.key) h
+HAVING 10000 * count(*) FILTER (WHERE NOT h.read) > count(*)
 UNION ALL
 -- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
 -- exceed three times the bound. Two bits in a thousand are allowed for rounding.
@@ -421,12 +436,18 @@ DECLARE
     dial float8 := foh.products_dial_factor(labels);
     reach int;
     ranked int;
+    -- The query under the name that it has in a search, and as rows and centers are compared with it.
+    vector extensions.vector := query;
+    unit extensions.vector;
+    geometry bit(129);
     centers int[];
     m foh.model;
     s record;
 BEGIN
     PERFORM foh._guard('products');
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
+    unit := extensions.l2_normalize(vector);
+    SELECT extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) INTO geometry FROM foh.products_quantizer g;
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -437,7 +458,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers((extensions.l2_normalize(query))::extensions.halfvec, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(geometry, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -563,8 +584,7 @@ DECLARE
     centers int[];
     -- The query as rows and centers are compared with it.
     unit extensions.vector := extensions.l2_normalize(vector);
-    center_unit extensions.halfvec := unit::extensions.halfvec;
-    query_geometry bit(512);
+    query_geometry bit(129);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -581,8 +601,8 @@ BEGIN
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            coalesce(shortlist, NULL, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
-           m.probes, m.weight_code, m.weight_votes, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT unit OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w), B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
-           ARRAY(SELECT n.center FROM foh.products_nearest_centers(center_unit, m.probes) n)
+           m.probes, m.weight_code, m.weight_votes, q.geometry, B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, NULL, m.probes, 7) AS probes,
@@ -591,7 +611,7 @@ BEGIN
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
                   WHERE labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
-    CROSS JOIN foh.products_quantizer g;
+    CROSS JOIN (SELECT extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
         IF fallback IS NOT NULL THEN
@@ -694,14 +714,16 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_nearest_centers(unit halfvec, wanted integer)
+CREATE OR REPLACE FUNCTION foh.products_nearest_centers(geometry bit, wanted integer)
  RETURNS TABLE(center integer)
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$
-    SELECT c.center FROM foh.products_center c
-    WHERE c.area = ANY (ARRAY(SELECT a.area FROM foh.products_area a WHERE a.ctid >= '(0,0)' ORDER BY a.embedding OPERATOR(extensions.<#>) $1 LIMIT 3 + $2::bigint / 4))
-    ORDER BY c.embedding OPERATOR(extensions.<#>) $1 LIMIT $2
+    SELECT c.center
+    FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM foh.products_area p
+          WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM foh.products_area p WHERE p.area = 0) a
+                                    ORDER BY a.geometry OPERATOR(extensions.<~>) $1, a.area LIMIT 8 + $2::bigint / 4))) c
+    ORDER BY c.geometry OPERATOR(extensions.<~>) $1, c.center LIMIT $2
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])
@@ -709,14 +731,9 @@ CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])
  LANGUAGE sql
  STABLE
 AS $function$
-    SELECT r.geometry, r.marks, coalesce((
-               SELECT c.center
-               FROM (SELECT a.area FROM foh.products_area a ORDER BY a.embedding OPERATOR(extensions.<#>) r.unit LIMIT 4) a
-               CROSS JOIN LATERAL (SELECT c.center, c.embedding OPERATOR(extensions.<#>) r.unit AS distance
-                                   FROM foh.products_center c WHERE c.area = a.area OFFSET 0) c
-               ORDER BY c.distance, c.center LIMIT 1), 0)
+    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM foh.products_nearest_centers(r.geometry, 1) n), 0)
     FROM (
-        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT b.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks, b.u::extensions.halfvec AS unit
+        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks
         FROM (
             SELECT a.u, a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (

@@ -1,7 +1,8 @@
-"""What "nearest" means between rows and centers: the cosine for cosine, the Euclidean distance for l2 and ip.
+"""What "nearest" means to k-means: the cosine for cosine, else the Euclidean distance.
 
-A center is a mean of rows. The mean with the largest inner product says little about where a row belongs, for
-long means attract every row, so an index for inner products has homes by the Euclidean distance as well.
+The mean with the largest inner product says little about where a row belongs, for long means attract every
+row. So an index for inner products gives its rows one more number, and compares them by the cosine (see
+foh_pg/geometry.py).
 """
 
 from __future__ import annotations
@@ -30,12 +31,6 @@ def check_rows(rows: Rows, what: str = "rows") -> Values:
     if array.ndim != 2:
         raise InputError(f"{what} must be a 2-d array of embeddings, these have {array.ndim} dimensions")
     return np.ascontiguousarray(array, dtype=np.float32)
-
-
-def check_dimensions(rows: Rows, centers: Rows) -> None:
-    """Raise InputError where rows and centers do not have equally many dimensions."""
-    if rows.shape[1] != centers.shape[1]:
-        raise InputError(f"rows have {rows.shape[1]} dimensions, centers {centers.shape[1]}")
 
 
 def unit(rows: Values) -> Values:

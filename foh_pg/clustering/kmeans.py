@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, nearness, unit
+from foh_pg.clustering.distance import Metric, Values, nearness, unit
 
 # Rows times centers at once: large enough for BLAS, small enough for the cache.
 BLOCK_PAIRS = 1 << 21
@@ -42,19 +42,6 @@ def cluster(rng: np.random.Generator, rows: Values, count: int, iterations: int,
         nearest, near = assign(rows, centers, metric)
         centers = _means(rng, rows, nearest, near, centers, metric)
     return centers
-
-
-def nearest_center(rows: Rows, centers: Rows, metric: Metric = "cosine") -> npt.NDArray[np.int64]:
-    """The nearest of a few centers for every row: all are compared.
-
-    Examples
-    --------
-    >>> nearest_center(np.array([[3, 1], [1, 3]]), np.array([[0, 1], [1, 0]]))
-    array([1, 0])
-    """
-    check_metric(metric)
-    given = check_rows(rows)
-    return assign(unit(given) if metric == "cosine" else given, check_rows(centers, "centers"), metric)[0]
 
 
 def assign(rows: Values, centers: Values, metric: Metric) -> tuple[npt.NDArray[np.int64], Values]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from foh_pg.arrays.codes import CodeArray
 from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
-from foh_pg.clustering.homes import Positions
+from foh_pg.clustering.homes import find_homes
 from foh_pg.clustering.kmeans import assign, cluster
+from foh_pg.clustering.signs import Positions, majority, nearest_bits
 from foh_pg.errors import InputError
 
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6
+
+# More rounds gain nothing.
+SETTLE_ITERATIONS = 2
 
 # Areas are few: this many rows for each show where they lie.
 ROWS_PER_AREA = 512
@@ -34,6 +40,17 @@ class Levels(NamedTuple):
     areas: Values
     # Shape (u, d). Ordered by area; every area has at least one.
     centers: Values
+    # Shape (u,).
+    area_of: Positions
+
+
+class BitLevels(NamedTuple):
+    """The same, by geometry bits."""
+
+    # Shape (g, bytes).
+    areas: CodeArray
+    # Shape (u, bytes).
+    centers: CodeArray
     # Shape (u,).
     area_of: Positions
 
@@ -75,7 +92,7 @@ def default_probes(centers: int) -> int:
 def target_areas(centers: int) -> int:
     """How many areas to have: as many as an area has centers, which are AREA_CENTERS at the most.
 
-    All areas are compared, in the order in which they are stored; centers cost more, for they are looked up.
+    All areas are compared, and then the centers of the nearest ones.
 
     Examples
     --------
@@ -129,21 +146,30 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
     )
 
 
-def group_centers(
-    rng: np.random.Generator, centers: Rows, metric: Metric = "cosine"
-) -> tuple[Values, Positions]:
-    """Find areas for centers that are there already; return the areas and the area of each center.
+def by_bits(levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray]) -> BitLevels:
+    """Levels that were found among the embeddings of rows, brought in line with the bits of these rows.
 
-    For an index that has grown by splits, so that its areas have become long. Rows stay in their lists.
+    A center becomes what most rows at home in it have, and an area what most of its centers have.
+
+    Parameters
+    ----------
+    encode : callable
+        Gives embeddings their geometry bits.
     """
-    check_metric(metric)
-    given = check_rows(centers, "centers")
-    if metric == "cosine":
-        given = unit(given)
-    areas = cluster(rng, given, target_areas(len(given)), AREA_ITERATIONS, metric)
-    nearest, _ = assign(given, areas, metric)
-    used, area_of = np.unique(nearest, return_inverse=True)
-    return areas[used], area_of.reshape(-1).astype(np.int64)
+    bits = encode(rows)
+    found = BitLevels(encode(levels.areas), encode(levels.centers), levels.area_of)
+    for _ in range(SETTLE_ITERATIONS):
+        home = find_homes(bits, *found)[:, 0]
+        found = group_centers(found.areas, majority(bits, home, found.centers))
+    return found
+
+
+def group_centers(areas: CodeArray, centers: CodeArray) -> BitLevels:
+    """Give each center to its nearest area, and each area the bits that most of its centers have."""
+    for _ in range(SETTLE_ITERATIONS):
+        areas = majority(centers, nearest_bits(centers, areas), areas)
+    used, area_of = np.unique(nearest_bits(centers, areas), return_inverse=True)
+    return BitLevels(areas[used], centers, area_of.reshape(-1).astype(np.int64))
 
 
 def _shares(sizes: Positions, total: int) -> Positions:

@@ -1,12 +1,13 @@
-"""A list that has grown long, cut into pieces by 2-means of its members."""
+"""A list that has grown long, cut into pieces by 2-means of the bits of its members."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
-from foh_pg.clustering.homes import Positions
+from foh_pg.arrays.codes import CodeArray
+from foh_pg.clustering.distance import Values
 from foh_pg.clustering.kmeans import assign, cluster
+from foh_pg.clustering.signs import Positions, majority, signs
 
 ITERATIONS = 8
 
@@ -15,32 +16,31 @@ LARGEST_PIECE = 0.98
 
 
 def split_list(
-    rng: np.random.Generator, rows: Rows, longest: float, metric: Metric = "cosine", pieces: int = 1 << 20
-) -> tuple[Values, Positions]:
+    rng: np.random.Generator, bits: CodeArray, longest: float, pieces: int = 1 << 20
+) -> tuple[CodeArray, Positions]:
     """Cut the members of a list in two, and again, until no piece is longer than `longest`.
 
     Parameters
     ----------
+    bits : array (members, bytes)
+        Geometry bits.
     pieces : int
         How many there may be at the most.
 
     Returns
     -------
-    centers : array (pieces, d)
-        The mean of each piece; one center where the members are too much alike to be told apart.
+    centers : array (pieces, bytes)
+        What most members of each piece have; one center where the members are too much alike.
     piece : array (members,)
         The piece of each member.
 
     Examples
     --------
-    >>> rows = np.array([[0, 1], [0, 2], [5, 0], [6, 0.1]])
-    >>> split_list(np.random.default_rng(0), rows, 2)[1] * 2 - 1
+    >>> bits = np.array([[0b11110000], [0b11100000], [0b00001111], [0b00000111]], dtype=np.uint8)
+    >>> split_list(np.random.default_rng(0), bits, 2)[1] * 2 - 1
     array([-1, -1,  1,  1])
     """
-    check_metric(metric)
-    given = check_rows(rows)
-    if metric == "cosine":
-        given = unit(given)
+    given = signs(bits)
     whole = np.zeros(len(given), dtype=np.int64)
     # A piece that cannot be cut is done, however long it is.
     waiting: list[Positions] = [np.arange(len(given))]
@@ -50,7 +50,7 @@ def split_list(
         members = waiting.pop()
         halves = None
         if len(members) > longest and len(waiting) + len(done) + 2 <= pieces:
-            halves = _halves(rng, given[members], metric)
+            halves = _halves(rng, given[members])
         if halves is None:
             done.append(members)
         else:
@@ -58,16 +58,13 @@ def split_list(
     done.sort(key=lambda members: int(members[0]) if len(members) else 0)
     for number, members in enumerate(done):
         whole[members] = number
-    means = np.stack([given[members].mean(axis=0, dtype=np.float64) for members in done])
-    centers = means.astype(np.float32)
-    return (unit(centers) if metric == "cosine" else centers), whole
+    # Where as many members have a bit as not, the first member decides.
+    return majority(bits, whole, np.stack([bits[members[0]] for members in done])), whole
 
 
-def _halves(
-    rng: np.random.Generator, rows: Values, metric: Metric
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+def _halves(rng: np.random.Generator, rows: Values) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
     """Which rows belong to the first of two pieces; None where they cannot be told apart."""
-    nearest, _ = assign(rows, cluster(rng, rows, 2, ITERATIONS, metric), metric)
+    nearest, _ = assign(rows, cluster(rng, rows, 2, ITERATIONS, "l2"), "l2")
     first = nearest == 0
     larger = max(int(first.sum()), int((~first).sum()))
     return None if larger > LARGEST_PIECE * len(rows) else first

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, check_codes, hamming_rows
-from foh_pg.clustering.homes import Positions
+from foh_pg.clustering.signs import Positions
 
 
 class Affected(NamedTuple):

@@ -9,29 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import width
+from foh_pg.arrays.codes import CodeArray, width
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Vectors
+from foh_pg.tables.pages import bit_bytes, key_bytes, page_of
 from foh_pg.tables.session import Session
 
 # Members of a list that show how stale it is.
 SAMPLE = 16
 
-AREAS = "SELECT a.area, a.embedding FROM {area} a ORDER BY a.area"
-CENTERS = """
-SELECT c.center, c.area, c.embedding, c.length, c.version, c.stale FROM {center} c ORDER BY c.center
-"""
+# What stands in area 0 are the areas themselves.
+AREAS = "SELECT a.area, a.ids, a.geometry FROM {area} a ORDER BY a.area, a.part"
+CENTERS = "SELECT c.center, c.length, c.version, c.stale, c.checked FROM {center} c ORDER BY c.center"
 SAMPLES = "SELECT t.center, t.tried, t.ids, t.codes FROM {sample} t ORDER BY t.center"
 COUNT = """
-UPDATE {center} c SET length = u.length, version = u.version, stale = u.stale
+UPDATE {center} c SET length = u.length, version = u.version, stale = u.stale, checked = u.checked
 FROM ROWS FROM (pg_catalog.unnest(%(ids)s::int[]), pg_catalog.unnest(%(lengths)s::int[]),
-                pg_catalog.unnest(%(versions)s::bigint[]), pg_catalog.unnest(%(stale)s::real[]))
-     AS u (center, length, version, stale)
+                pg_catalog.unnest(%(versions)s::bigint[]), pg_catalog.unnest(%(stale)s::real[]),
+                pg_catalog.unnest(%(checked)s::bigint[]))
+     AS u (center, length, version, stale, checked)
 WHERE c.center = u.center
 """
 
@@ -44,30 +44,34 @@ class Centers(SideBySide):
 
     Attributes
     ----------
-    areas : array (g, d)
+    areas : array (g, bytes)
+        The geometry bits that most centers of each area have.
     ids : array (u,)
     area : array (u,)
-        The position of the center's area, which is also its number in the database.
-    rows : array (u, d)
-        The center itself: a mean of rows, of length one for cosine.
+        The position of the center's area; its number in the database is one more.
+    bits : array (u, bytes)
+        The geometry bits that most rows at home in the center had when it was made.
     lengths, versions, stale : arrays (u,)
         Of its list: members, the version that last encoded it, the share of bits flipped since.
+    checked : array (u,)
+        The version that last looked whether the members of the list are at home in it; 0 where that is due.
     tried : array (u,)
         The length at which splitting the list was tried in vain.
     sample_keys, sample_codes, sampled : arrays (u, SAMPLE), (u, SAMPLE, bytes), (u,)
         Some members with their codes as stored; only the first `sampled[i]` of them are filled.
     """
 
-    areas: Vectors
+    areas: CodeArray
     ids: IntArray
     area: IntArray
-    rows: Vectors
+    bits: CodeArray
     lengths: IntArray
     versions: IntArray
     stale: npt.NDArray[np.float32]
+    checked: IntArray
     tried: IntArray
     sample_keys: KeyArray
-    sample_codes: npt.NDArray[np.uint8]
+    sample_codes: CodeArray
     sampled: IntArray
 
     shared = frozenset({"areas"})
@@ -79,32 +83,29 @@ class Centers(SideBySide):
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[at] == ids, at, -1).astype(np.int64)
 
-    def homes(self, index: IndexRow, rows: Vectors) -> IntArray:
-        """The nearest centers of rows, as positions: (n, homes)."""
+    def homes(self, index: IndexRow, bits: CodeArray) -> IntArray:
+        """The nearest centers of rows, given by their geometry bits, as positions: (n, homes)."""
         homes = max(1, int(index.options["homes"]))
-        if len(rows) == 0:
+        if len(bits) == 0:
             return np.zeros((0, homes), dtype=np.int64)
-        return clustering.find_homes(
-            rows, self.areas, self.rows, self.area, homes=homes, metric=index.distance
-        )
+        return clustering.find_homes(bits, self.areas, self.bits, self.area, homes=homes)
 
     def with_(self, **changes: Any) -> Centers:
         return replace(self, **changes)
 
 
-def make_centers(
-    index: IndexRow, first_id: int, areas: Vectors, area: IntArray, rows: Vectors, version: int
-) -> Centers:
+def make_centers(index: IndexRow, first_id: int, levels: clustering.BitLevels, version: int) -> Centers:
     """New centers with empty lists."""
-    count = len(rows)
+    count = len(levels.centers)
     return Centers(
-        areas=stored_rows(index, areas),
+        areas=levels.areas,
         ids=np.arange(first_id, first_id + count, dtype=np.int64),
-        area=np.asarray(area, dtype=np.int64),
-        rows=stored_rows(index, rows),
+        area=np.asarray(levels.area_of, dtype=np.int64),
+        bits=levels.centers,
         lengths=np.zeros(count, dtype=np.int64),
         versions=np.full(count, version, dtype=np.int64),
         stale=np.zeros(count, dtype=np.float32),
+        checked=np.full(count, version, dtype=np.int64),
         tried=np.zeros(count, dtype=np.int64),
         sample_keys=np.zeros((count, SAMPLE), dtype=index.keys.dtype),
         sample_codes=np.zeros((count, SAMPLE, width(index.bits)), dtype=np.uint8),
@@ -113,16 +114,8 @@ def make_centers(
 
 
 def no_centers(index: IndexRow) -> Centers:
-    rows = np.zeros((0, index.dimensions), dtype=np.float32)
-    return make_centers(index, 1, rows, np.zeros(0, dtype=np.int64), rows, 0)
-
-
-def stored_rows(index: IndexRow, rows: Vectors) -> Vectors:
-    """Embeddings of centers as the database will hold them, so that memory and database agree."""
-    if index.distance != "cosine":
-        return np.asarray(rows, dtype=np.float32)
-    half: Vectors = clustering.unit(np.asarray(rows, dtype=np.float32)).astype(np.float16).astype(np.float32)
-    return half
+    bits = np.zeros((0, index.geometry_column.packed), dtype=np.uint8)
+    return make_centers(index, 1, clustering.BitLevels(bits, bits, np.zeros(0, dtype=np.int64)), 0)
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -130,29 +123,37 @@ def stored_rows(index: IndexRow, rows: Vectors) -> Vectors:
 
 def read_centers(session: Session, index: IndexRow) -> Centers:
     """All centers, inside the caller's snapshot."""
-    areas = [*session.copy_out(AREAS, [INT4, index.center_column])]
-    found = [*session.copy_out(CENTERS, [INT4, INT4, index.center_column, INT4, INT8, FLOAT4])]
+    packed = [*session.copy_out(AREAS, [INT4, Array(INT4), Array(index.geometry_column)])]
+    found = [*session.copy_out(CENTERS, [INT4, INT4, INT8, FLOAT4, INT8])]
     more = [*session.copy_out(SAMPLES, [INT4, INT4, Array(index.keys.column), Array(index.code_column)])]
     if not found and not more:
         return no_centers(index)
-    ids, area, rows, lengths, versions, stale = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in areas)])
-    sample_ids = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in more)])
-    known = np.array_equal(numbers, np.arange(len(numbers))) and area.max(initial=0) < len(numbers)
-    if not known or not np.array_equal(ids, sample_ids):
+    none = np.zeros(0, dtype=np.int64)
+    ids, lengths, versions, stale, checked = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    sample_ids = np.concatenate([none, *(part[0] for part in more)])
+    within = np.concatenate([none, *(np.repeat(part[0], part[1].lengths) for part in packed)])
+    entries = np.concatenate([none, *(part[1].values for part in packed)]).astype(np.int64)
+    no_bits = np.zeros((0, index.geometry_column.packed), dtype=np.uint8)
+    bits = np.concatenate([no_bits, *(part[2].values for part in packed)])
+    root = within == 0
+    areas, order = bits[root], np.argsort(entries[~root], kind="stable")
+    area = within[~root][order].astype(np.int64) - 1
+    known = np.array_equal(entries[root], np.arange(1, len(areas) + 1)) and area.max(initial=0) < len(areas)
+    if not (known and np.array_equal(ids, sample_ids) and np.array_equal(ids, entries[~root][order])):
         raise StateError(
             f"the centers of index {index.name!r} and what is known of them differ: "
             f"run foh-pg build {session.names['name']} --again"
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]
     return Centers(
-        areas=np.concatenate([part[1] for part in areas]),
+        areas=areas,
         ids=ids.astype(np.int64),
-        area=area.astype(np.int64),
-        rows=rows,
+        area=area,
+        bits=bits[~root][order],
         lengths=lengths.astype(np.int64),
         versions=versions,
         stale=stale,
+        checked=checked,
         tried=np.concatenate([part[1] for part in more]).astype(np.int64),
         sample_keys=np.concatenate([part[0] for part in padded]),
         sample_codes=np.concatenate([part[1] for part in padded]),
@@ -160,7 +161,7 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
     )
 
 
-def _pad(index: IndexRow, members: Ragged, codes: Ragged) -> tuple[KeyArray, npt.NDArray[np.uint8]]:
+def _pad(index: IndexRow, members: Ragged, codes: Ragged) -> tuple[KeyArray, CodeArray]:
     keys = np.zeros((members.rows, SAMPLE), dtype=index.keys.dtype)
     padded = np.zeros((members.rows, SAMPLE, width(index.bits)), dtype=np.uint8)
     row = np.repeat(np.arange(members.rows), members.lengths)
@@ -177,10 +178,10 @@ def fill_samples(
     rng: np.random.Generator,
     sampled: IntArray,
     sample_keys: KeyArray,
-    sample_codes: npt.NDArray[np.uint8],
+    sample_codes: CodeArray,
     centers: IntArray,
     keys: KeyArray,
-    codes: npt.NDArray[np.uint8],
+    codes: CodeArray,
 ) -> IntArray:
     """Fill samples up, in place, with some of the entries that join; return how many members each has now.
 
@@ -206,21 +207,32 @@ def fill_samples(
 
 @dataclass(frozen=True)
 class CenterChange:
-    """Ids of centers to delete; positions of those to write, and of those whose figures or samples change."""
+    """What differs between two states of the centers."""
 
+    # Ids of centers that are gone.
     gone: IntArray
-    written: IntArray
+    # Positions of the centers that are new, and of those whose figures or samples changed.
+    added: IntArray
     counted: IntArray
     samples: IntArray
+    # Positions of the areas whose centers changed, before and after.
+    left: IntArray
+    joined: IntArray
 
 
 def compare_centers(before: Centers, after: Centers) -> CenterChange:
     """What is new in `after`, or not as it was."""
     at = before.find(after.ids)
+    gone = after.find(before.ids) < 0
     known, added = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
     old, new = before.take(at[known]), after.take(known)
-    moved = (old.rows != new.rows).any(axis=1) | (old.area != new.area)
-    counted = (old.lengths != new.lengths) | (old.versions != new.versions) | (old.stale != new.stale)
+    moved = (old.bits != new.bits).any(axis=1) | (old.area != new.area)
+    counted = (
+        (old.lengths != new.lengths)
+        | (old.versions != new.versions)
+        | (old.stale != new.stale)
+        | (old.checked != new.checked)
+    )
     within = np.arange(SAMPLE) < new.sampled[:, None]
     same_sample = (
         (old.tried == new.tried)
@@ -229,50 +241,66 @@ def compare_centers(before: Centers, after: Centers) -> CenterChange:
         & ((old.sample_codes == new.sample_codes).all(axis=2) | ~within).all(axis=1)
     )
     return CenterChange(
-        before.ids[after.find(before.ids) < 0],
-        np.sort(np.concatenate([added, known[moved]])),
-        known[counted & ~moved],
+        before.ids[gone],
+        added,
+        known[counted],
         np.sort(np.concatenate([added, known[~same_sample]])),
+        np.unique(np.concatenate([before.area[gone], old.area[moved]])),
+        np.unique(np.concatenate([after.area[added], new.area[moved]])),
     )
 
 
 def write_centers(session: Session, index: IndexRow, before: Centers, after: Centers) -> None:
     """Bring the tables of centers from `before` to `after`, touching only what differs."""
     change = compare_centers(before, after)
-    _write_areas(session, index, before, after)
-    for table, rows in (("center", change.written), ("sample", change.samples)):
-        ids = np.concatenate([change.gone, after.ids[rows]]).tolist()
-        if len(ids) and len(before):
-            if table == "center":
-                session.execute("DELETE FROM {center} WHERE center = ANY (%(ids)s)", {"ids": ids})
-            else:
-                session.execute("DELETE FROM {sample} WHERE center = ANY (%(ids)s)", {"ids": ids})
-    _copy_centers(session, index, after.take(change.written))
+    _write_areas(session, index, before, after, np.union1d(change.left, change.joined))
+    if len(change.gone):
+        session.execute("DELETE FROM {center} WHERE center = ANY (%(ids)s)", {"ids": change.gone.tolist()})
+    samples = np.concatenate([change.gone, after.ids[change.samples]]).tolist()
+    if len(samples) and len(before):
+        session.execute("DELETE FROM {sample} WHERE center = ANY (%(ids)s)", {"ids": samples})
+    _copy_centers(session, after.take(change.added))
     _count_centers(session, after.take(change.counted))
     _copy_samples(session, index, after.take(change.samples))
 
 
-def _write_areas(session: Session, index: IndexRow, before: Centers, after: Centers) -> None:
-    if np.array_equal(before.areas, after.areas):
+def _write_areas(
+    session: Session, index: IndexRow, before: Centers, after: Centers, changed: IntArray
+) -> None:
+    """Replace the areas whose centers changed, and the list of areas where these changed themselves."""
+    numbers = changed + 1
+    if not np.array_equal(before.areas, after.areas):
+        numbers = np.append(numbers, 0)
+    if len(numbers) == 0:
         return
-    session.execute("DELETE FROM {area}")
-    columns = [INT4, index.center_column]
-    session.copy_in("area", ["area", "embedding"], columns, [np.arange(len(after.areas)), after.areas])
+    session.execute("DELETE FROM {area} WHERE area = ANY (%(numbers)s)", {"numbers": numbers.tolist()})
+    inside = np.flatnonzero(np.isin(after.area, changed))
+    area, ids, bits = after.area[inside] + 1, after.ids[inside], after.bits[inside]
+    if 0 in numbers:
+        count = len(after.areas)
+        area = np.concatenate([np.zeros(count, dtype=np.int64), area])
+        ids = np.concatenate([np.arange(1, count + 1), ids])
+        bits = np.concatenate([after.areas, bits])
+    order = np.lexsort((ids, area))
+    area, ids, bits = area[order], ids[order], bits[order]
+    size = key_bytes(ids, "integer") + bit_bytes(index.geometry_column.bits)
+    parts = page_of(area, size)
+    begins = np.flatnonzero(np.diff((area << 32) | parts, prepend=-1))
+    bounds = np.append(begins, len(ids))
+    session.copy_in(
+        "area",
+        ["area", "part", "ids", "geometry"],
+        [INT4, INT4, Array(INT4), Array(index.geometry_column)],
+        [area[begins], parts[begins], Ragged(ids, bounds), Ragged(bits, bounds)],
+    )
 
 
-def _copy_centers(session: Session, index: IndexRow, centers: Centers) -> None:
+def _copy_centers(session: Session, centers: Centers) -> None:
     session.copy_in(
         "center",
-        ["center", "area", "embedding", "length", "version", "stale"],
-        [INT4, INT4, index.center_column, INT4, INT8, FLOAT4],
-        [
-            centers.ids,
-            centers.area,
-            centers.rows,
-            centers.lengths,
-            centers.versions,
-            centers.stale,
-        ],
+        ["center", "length", "version", "stale", "checked"],
+        [INT4, INT4, INT8, FLOAT4, INT8],
+        [centers.ids, centers.lengths, centers.versions, centers.stale, centers.checked],
     )
 
 
@@ -283,6 +311,7 @@ def _count_centers(session: Session, centers: Centers) -> None:
             "lengths": centers.lengths.tolist(),
             "versions": centers.versions.tolist(),
             "stale": centers.stale.astype(np.float64).tolist(),
+            "checked": centers.checked.tolist(),
         }
         session.execute(COUNT, values)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
-from foh_pg.postgres.binary_copy import Array, Bits, Column, HalfVector, Text, Vector
+from foh_pg.postgres.binary_copy import Array, Bits, Column, Text
 from foh_pg.tables.keys import Keys
 from foh_pg.tables.session import Session
 from foh_pg.tables.signature import SIGNATURE_BITS
@@ -83,11 +83,6 @@ class IndexRow:
     def marks_column(self) -> Bits:
         """The signature of a row's labels, where the index has any, and its learned code."""
         return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
-
-    @property
-    def center_column(self) -> Column:
-        """Centers of a cosine index are kept at length one in half precision."""
-        return HalfVector(self.dimensions) if self.distance == "cosine" else Vector(self.dimensions)
 
     def distance_weight(self, scale: float) -> float:
         """Brings pgvector's distance to the size of a cosine distance."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg import hashing
+from foh_pg import clustering, hashing
 from foh_pg.arrays.codes import CodeArray, pack
 from foh_pg.geometry import Geometry, Vectors
 from foh_pg.learners import Learner
@@ -47,8 +47,6 @@ class Model:
     ranking: Ranking = field(default_factory=Ranking)
     # The index has labels: marks begin with a signature of them.
     signed: bool = False
-    # A typical length of a row where centers are kept at length one (cosine), else 1.
-    length: float = 1.0
 
     @property
     def bits(self) -> int:
@@ -106,14 +104,19 @@ class Model:
         bias = self.bias.astype(np.float32)
         return hashing.encode(rows, self.weights.T, bias, None if anchors is None else lean)
 
-    def encode_centers(self, centers: Vectors) -> CodeArray:
-        """Packed codes of centers, as a row of their direction and of typical length would have them."""
-        return self.encode(centers * np.float32(self.length))
-
     def geometry_bits(self, rows: Vectors) -> CodeArray:
         """Packed geometry bits of rows."""
         assert self.geometry is not None
         return self.geometry.encode(rows)
+
+    def levels(self, rng: np.random.Generator, rows: Vectors, centers: int) -> clustering.BitLevels:
+        """Areas and centers for rows, by their geometry bits."""
+        assert self.geometry is not None
+        compared = self.geometry.compared(rows)
+        made = clustering.make_levels(
+            rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
+        )
+        return clustering.by_bits(made, compared, self.geometry.encode_compared)
 
     def query_geometry_bits(self, queries: Vectors) -> CodeArray:
         """Packed geometry bits of queries."""
@@ -170,7 +173,6 @@ class Model:
             "bias": self.bias,
             "mean": self.mean,
             "scale": np.array(self.scale),
-            "length": np.array(self.length),
             "trained": np.array(self.trained),
             "labels": np.array(self.labels, dtype=np.str_),
             "label_projection": self.label_projection,
@@ -193,7 +195,6 @@ class Model:
             geometry=Geometry.from_arrays(geometry) if geometry else None,
             ranking=Ranking.from_dict(ranking),
             signed=signed,
-            length=float(arrays.get("length", np.array(1.0))),
         )
 
 

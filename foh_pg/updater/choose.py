@@ -7,6 +7,7 @@ import numpy as np
 from foh_pg import clustering
 from foh_pg.tables.centers import Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.model import Model
 from foh_pg.tables.source import Rows
 
 # Rows of a sample for each center, at the least. Centers that are rows and no means would be twice as many,
@@ -14,7 +15,7 @@ from foh_pg.tables.source import Rows
 LEAST_SAMPLED = 2
 
 
-def choose_centers(index: IndexRow, rows: int, sample: Rows) -> Centers:
+def choose_centers(index: IndexRow, model: Model, rows: int, sample: Rows) -> Centers:
     """Areas and centers for `rows` rows, of which a sample is at hand: as many as the index should have."""
     if len(sample) == 0:
         return no_centers(index)
@@ -22,5 +23,5 @@ def choose_centers(index: IndexRow, rows: int, sample: Rows) -> Centers:
     if index.options["centers"] is None and len(sample) < rows:
         target = max(1, min(target, len(sample) // LEAST_SAMPLED))
     rng = np.random.default_rng([int(index.options["seed"]), index.version])
-    made = clustering.make_levels(rng, sample.vectors, target, index.distance)
-    return make_centers(index, index.next_center, made.areas, made.area_of, made.centers, index.version + 1)
+    levels = model.levels(rng, sample.vectors, target)
+    return make_centers(index, index.next_center, levels, index.version + 1)

@@ -70,7 +70,7 @@ def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
 def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
-    neighbors = Neighbors(index, plan.centers, plan.model)
+    neighbors = Neighbors(index, plan.centers)
     more = True
     while more:
         # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
@@ -95,8 +95,8 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
         return no_entries(index)
     marks = plan.model.marks(page.vectors, page.labels)
     geometry = plan.model.geometry_bits(page.vectors)
-    homes = plan.centers.homes(index, page.vectors)[:, : int(index.options["homes"])]
-    neighbors.add(page, geometry, marks, homes)
+    homes = plan.centers.homes(index, geometry)[:, : int(index.options["homes"])]
+    neighbors.add(page.keys, geometry, marks, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])
     parts = np.zeros(homes.size, dtype=np.int64)
     return Entries(homes.reshape(-1), parts, page.keys[rows], geometry[rows], marks[rows])

@@ -31,7 +31,7 @@ UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_c
 WHERE id = {id} AND version = %(old)s
 """
 # Searches step over deleted and replaced rows until these are vacuumed. These tables are small beside lists.
-VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "projection"))
+VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "area", "projection"))
 # Lists grow with the source, so they are vacuumed only where much of them was replaced since the last vacuum.
 # A small table could grow tenfold before autovacuum comes.
 REPLACED = """

@@ -1,4 +1,4 @@
-"""Lists that have grown long are split. Between two fillings nothing else moves an unchanged row."""
+"""Lists and areas that have grown long are split, and rows move to the lists where they are at home now."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
-from foh_pg.tables.centers import Centers, make_centers, stored_rows
+from foh_pg.arrays.codes import CodeArray, nearest
+from foh_pg.tables.centers import Centers, make_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member
-from foh_pg.tables.lists import read_members
+from foh_pg.tables.lists import read_lists
 from foh_pg.tables.session import Session
-from foh_pg.tables.source import Rows, read_by_key
 
 # A list this many times as long as it should be is split, unless it has no more than SHORT_LIST members.
 LONG_LIST = 3.0
 SHORT_LIST = 64
 
-# A piece of a split list may have this share of the length at which lists are split.
+# An area this many times as long as it should be is split, unless it has no more than SHORT_AREA centers.
+LONG_AREA = 2.0
+SHORT_AREA = 16
+
+# A piece of a split list or area may have this share of the length at which these are split.
 PIECE = 0.75
 
 # Members of lists that are split in one batch, the longest first (one list at least), and members that show
@@ -27,61 +31,56 @@ PIECE = 0.75
 SPLIT_ROWS = 4000
 SPLIT_MEMBERS = 4096
 
-# Members whose new lists are found at a time.
-MEMBERS_AT_ONCE = 20_000
+# Lists around a new center whose members may be nearer to it.
+AROUND = 64
 
-# Areas are made anew once there should be this many times as many.
-FEW_AREAS = 2
+# Members that are looked at for whether they are still at home: of lists where that is due, and of others,
+# those first that were not looked at for the longest time.
+DUE_ROWS = 40_000
+OTHER_ROWS = 2000
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Splits:
-    """Lists that were split."""
+class Moves:
+    """Rows that belong to other lists than those they are in."""
 
-    # From now on, with the new ones at their end; lists are not yet changed.
+    # The centers from now on, with the new ones at their end; lists are not yet changed.
     centers: Centers
-    # Ids of the lists that were split.
-    lists: IntArray
-    # keys, old, new: members that move, the list they leave and the list they join.
+    # keys, old, new: members that move, the list they leave and the list they join, by the ids of centers.
     keys: KeyArray
     old: IntArray
     new: IntArray
 
+    @classmethod
+    def none(cls, index: IndexRow, centers: Centers) -> Moves:
+        nobody = np.zeros(0, dtype=np.int64)
+        return cls(centers, index.keys.empty(), nobody, nobody)
 
-def split(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Splits:
-    """Cut long lists into pieces. The old center stays with the largest piece, new ones get the others.
+
+def maintain(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Moves:
+    """Split what has grown long, and find the rows that are no longer at home in their lists.
 
     `changed`: keys in the stream, which leave their lists anyway.
     """
     rng = np.random.default_rng([int(index.options["seed"]), version])
-    limit = list_limit(index, centers)
-    room = _room(index, centers)
-    lists, moved = [], [(index.keys.empty(), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))]
-    next_center = index.next_center
-    tried, rows, added = centers.tried.copy(), centers.rows.copy(), []
-    for at in _long(centers, limit) if room else []:
-        found = _split_one(session, index, rng, int(centers.ids[at]), changed, limit, room + 1)
-        if found is None:
-            tried[at] = centers.lengths[at]
-            continue
-        keys, pieces, means = found
-        count = len(means) - 1
-        rows[at] = stored_rows(index, means[:1])[0]
-        area = np.full(count, centers.area[at])
-        added.append(make_centers(index, next_center, centers.areas, area, means[1:], version))
-        goes = pieces > 0
-        old = np.full(int(goes.sum()), centers.ids[at])
-        moved.append((keys[goes], old, next_center + pieces[goes] - 1))
-        lists.append(int(centers.ids[at]))
-        next_center, room = next_center + count, room - count
-        if room < 1:
-            break
-    after = centers.with_(tried=tried, rows=rows)
-    after = after.joined(added)
-    columns = [np.concatenate(column) for column in zip(*moved, strict=True)]
-    return Splits(_with_areas(index, rng, after), np.array(lists, dtype=np.int64), *columns)
+    after, pieces = _split_lists(session, index, rng, centers, changed, version)
+    if int(index.options["homes"]) > 1:
+        # Such a row is in several lists. It only follows the pieces of a list that was split.
+        return _follow(session, index, after, changed, pieces)
+    after, areas = _split_areas(rng, after)
+    due = np.zeros(len(after), dtype=bool)
+    due[_around(after, np.concatenate([np.zeros(0, dtype=np.int64), *pieces]))] = True
+    due |= np.isin(after.area, areas)
+    after = after.with_(checked=np.where(due, 0, after.checked))
+    chosen = _chosen(after, np.array([each[0] for each in pieces], dtype=np.int64))
+    moves = _astray(session, index, after, chosen, changed)
+    after.checked[chosen] = version
+    return moves
+
+
+# -- splitting -----------------------------------------------------------------------------------------------
 
 
 def list_limit(index: IndexRow, centers: Centers) -> float:
@@ -89,6 +88,47 @@ def list_limit(index: IndexRow, centers: Centers) -> float:
     rows = int(centers.lengths.sum())
     target = clustering.target_centers(max(rows, 1), index.options["centers"])
     return max(LONG_LIST * rows / target, SHORT_LIST)
+
+
+def _split_lists(
+    session: Session,
+    index: IndexRow,
+    rng: np.random.Generator,
+    centers: Centers,
+    changed: KeyArray,
+    version: int,
+) -> tuple[Centers, list[IntArray]]:
+    """Cut long lists into pieces; return the centers, and for each list the positions of its pieces.
+
+    The old center stays with the largest piece, new ones get the others.
+    """
+    limit = list_limit(index, centers)
+    room = _room(index, centers)
+    tried, bits = centers.tried.copy(), centers.bits.copy()
+    next_center, total = index.next_center, len(centers)
+    added: list[Centers] = []
+    pieces: list[IntArray] = []
+    for at in _long(centers, limit):
+        if room < 1:
+            break
+        found = _split_one(session, index, rng, int(centers.ids[at]), changed, limit, room + 1)
+        if len(found) < 2:
+            tried[at] = centers.lengths[at]
+            continue
+        bits[at], count = found[0], len(found) - 1
+        levels = clustering.BitLevels(
+            centers.areas, found[1:], clustering.nearest_bits(found[1:], centers.areas)
+        )
+        new = make_centers(index, next_center, levels, version)
+        # Members that move keep their codes.
+        new.versions[:], new.stale[:] = centers.versions[at], centers.stale[at]
+        added.append(new)
+        pieces.append(np.append(at, np.arange(total, total + count)))
+        next_center, total, room = next_center + count, total + count, room - count
+    area = centers.area.copy()
+    moved = np.array([each[0] for each in pieces], dtype=np.int64)
+    area[moved] = clustering.nearest_bits(bits[moved], centers.areas)
+    return centers.with_(tried=tried, bits=bits, area=area).joined(added), pieces
 
 
 def _room(index: IndexRow, centers: Centers) -> int:
@@ -114,45 +154,87 @@ def _split_one(
     changed: KeyArray,
     limit: float,
     pieces: int,
-) -> tuple[KeyArray, IntArray, npt.NDArray[np.float32]] | None:
-    """Members of a list, the piece of each, and the means of pieces; None where it cannot be split."""
+) -> CodeArray:
+    """The bits of the pieces of a list, that of the largest piece first; one where it cannot be split."""
     with session.snapshot():
-        listed = read_members(session, index, np.array([center])).keys.values
-        keys = np.unique(listed[~member(listed, changed)])
-        shown = keys
-        if len(keys) > SPLIT_MEMBERS:
-            shown = keys[np.sort(rng.choice(len(keys), SPLIT_MEMBERS, replace=False))]
-        rows = read_by_key(session, index, shown)
-    if len(rows) < 2:
-        return None
-    longest = max(2.0, PIECE * limit * len(shown) / len(keys))
-    means, _ = clustering.split_list(rng, rows.vectors, longest, index.distance, pieces)
-    if len(means) < 2:
-        return None
-    found: list[tuple[KeyArray, IntArray]] = []
-    for start in range(0, len(keys), MEMBERS_AT_ONCE):
-        some = (
-            rows if len(shown) == len(keys) else _read(session, index, keys[start : start + MEMBERS_AT_ONCE])
+        entries = read_lists(session, index, np.array([center]))
+    bits = entries.geometry[~member(entries.keys, changed)]
+    shown = bits
+    if len(bits) > SPLIT_MEMBERS:
+        shown = bits[np.sort(rng.choice(len(bits), SPLIT_MEMBERS, replace=False))]
+    if len(shown) < 2:
+        return bits[:0]
+    longest = max(2.0, PIECE * limit * len(shown) / len(bits))
+    found, piece = clustering.split_list(rng, shown, longest, pieces)
+    found = np.unique(found, axis=0)
+    piece = clustering.nearest_bits(shown, found)
+    return np.asarray(found[np.argsort(-np.bincount(piece, minlength=len(found)), kind="stable")])
+
+
+def _split_areas(rng: np.random.Generator, centers: Centers) -> tuple[Centers, IntArray]:
+    """Cut areas with many centers into pieces; return the centers, and positions of the changed areas."""
+    wanted = len(centers) / clustering.target_areas(len(centers))
+    limit = max(LONG_AREA * wanted, SHORT_AREA)
+    lengths = np.bincount(centers.area, minlength=len(centers.areas))
+    areas, area, changed = centers.areas.copy(), centers.area.copy(), [np.zeros(0, dtype=np.int64)]
+    for at in np.flatnonzero(lengths > limit).tolist():
+        inside = np.flatnonzero(centers.area == at)
+        found, piece = clustering.split_list(rng, centers.bits[inside], PIECE * limit)
+        numbers = np.append(at, np.arange(len(areas), len(areas) + len(found) - 1))
+        areas = np.concatenate([areas, found[1:]])
+        areas[at], area[inside] = found[0], numbers[piece]
+        changed.append(numbers[: len(found) if len(found) > 1 else 0])
+    return centers.with_(areas=areas, area=area), np.concatenate(changed)
+
+
+# -- homes ---------------------------------------------------------------------------------------------------
+
+
+def _around(centers: Centers, made: IntArray) -> IntArray:
+    """Positions of the lists near centers that are new or have moved, and of these lists themselves."""
+    if len(made) == 0:
+        return made
+    return np.union1d(made, nearest(centers.bits[made], centers.bits, AROUND)[0].reshape(-1))
+
+
+def _chosen(centers: Centers, split: IntArray) -> IntArray:
+    """Positions of the lists to look at now: those that were split, then those not looked at for longest."""
+    others = np.setdiff1d(np.flatnonzero(centers.lengths), split)
+    order = np.concatenate([split, others[np.argsort(centers.checked[others], kind="stable")]])
+    rows = np.cumsum(centers.lengths[order])
+    due = (centers.checked[order] == 0) & (rows <= DUE_ROWS)
+    return np.asarray(order[due | (rows <= OTHER_ROWS) | (np.arange(len(order)) < len(split))])
+
+
+def _astray(
+    session: Session, index: IndexRow, centers: Centers, chosen: IntArray, changed: KeyArray
+) -> Moves:
+    """The members of some lists that are at home in another one."""
+    with session.snapshot():
+        entries = read_lists(session, index, centers.ids[chosen])
+    entries = entries.take(~member(entries.keys, changed))
+    homes = centers.ids[centers.homes(index, entries.geometry)[:, 0]]
+    moves = homes != entries.centers
+    return Moves(centers, entries.keys[moves], entries.centers[moves], homes[moves])
+
+
+def _follow(
+    session: Session, index: IndexRow, centers: Centers, changed: KeyArray, pieces: list[IntArray]
+) -> Moves:
+    """The members of lists that were split which are nearer to a new center than to the old one."""
+    moved = [Moves.none(index, centers)]
+    for each in pieces:
+        with session.snapshot():
+            entries = read_lists(session, index, centers.ids[each[:1]])
+        entries = entries.take(~member(entries.keys, changed))
+        piece = clustering.nearest_bits(entries.geometry, centers.bits[each])
+        goes = piece > 0
+        moved.append(
+            Moves(centers, entries.keys[goes], entries.centers[goes], centers.ids[each[piece[goes]]])
         )
-        found.append((some.keys, clustering.nearest_center(some.vectors, means, index.distance)))
-        if len(shown) == len(keys):
-            break
-    placed, piece = (np.concatenate(column) for column in zip(*found, strict=True))
-    # The largest piece comes first: it keeps the center and moves nothing.
-    order = np.argsort(-np.bincount(piece, minlength=len(means)), kind="stable")
-    number = np.empty(len(means), dtype=np.int64)
-    number[order] = np.arange(len(means))
-    return placed, number[piece], means[order]
-
-
-def _read(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
-    with session.snapshot():
-        return read_by_key(session, index, keys)
-
-
-def _with_areas(index: IndexRow, rng: np.random.Generator, centers: Centers) -> Centers:
-    """Find new areas where splits have made the present ones long; centers and lists stay."""
-    if clustering.target_areas(len(centers)) <= FEW_AREAS * (len(centers.areas) + 1):
-        return centers
-    areas, area = clustering.group_centers(rng, centers.rows, index.distance)
-    return centers.with_(areas=stored_rows(index, areas), area=area)
+    return Moves(
+        centers,
+        np.concatenate([part.keys for part in moved]),
+        np.concatenate([part.old for part in moved]),
+        np.concatenate([part.new for part in moved]),
+    )

@@ -21,7 +21,7 @@ from foh_pg.updater.affected import Affected, find_affected
 from foh_pg.updater.batch import Batch
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
-from foh_pg.updater.maintain import Splits, split
+from foh_pg.updater.maintain import Moves, maintain
 
 IntArray = npt.NDArray[np.int64]
 
@@ -65,8 +65,7 @@ class Merged:
     # gone, put: items to delete and to write.
     gone: KeyArray
     put: Items
-    # opened, encoded, moved: lists that were encoded again, rows in them, and rows that a split moved to
-    # another list.
+    # opened, encoded, moved: lists that were encoded again, rows in them, rows that moved to another list.
     opened: int
     encoded: int
     moved: int
@@ -95,18 +94,20 @@ def merge(work: Merging) -> Merged:
     with run.phase("affected"):
         affected = _affected(work)
     with run.phase("centers"):
-        splits = _split(work, work.centers.with_(stale=affected.stale))
+        moves = _maintain(work, work.centers.with_(stale=affected.stale))
     with run.phase("encode"):
-        joining, homes = _place(work, splits.centers)
-    opened = np.setdiff1d(work.centers.ids[affected.lists], splits.lists)
-    touched = np.union1d(batch.items.lists(), np.union1d(splits.lists, homes))
+        joining, homes = _place(work, moves.centers)
+    opened = work.centers.ids[affected.lists]
+    left = np.union1d(batch.items.lists(), moves.old)
+    joined = np.union1d(homes, moves.new)
+    touched = np.union1d(left, joined)
     alone = np.setdiff1d(opened, touched)
     with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
         encoded = encode_again(work.session, run, work.index, model, work.centers, alone)
-        renewed = np.union1d(splits.lists, np.union1d(np.intersect1d(opened, touched), encoded.incomplete))
-        loaded = _load(work, np.unique(homes), renewed)
+        renewed = np.union1d(np.intersect1d(opened, touched), encoded.incomplete)
+        loaded = _load(work, left, joined, renewed)
     with run.phase("place"):
-        return _changes(work, splits, joining, homes, encoded, loaded)
+        return _changes(work, moves, joining, homes, encoded, loaded)
 
 
 def _affected(work: Merging) -> Affected:
@@ -118,13 +119,12 @@ def _affected(work: Merging) -> Affected:
     return found
 
 
-def _split(work: Merging, centers: Centers) -> Splits:
-    """The centers from now on, and what moves to new ones. Without centers, the batch gives the first."""
+def _maintain(work: Merging, centers: Centers) -> Moves:
+    """The centers from now on, and what moves between lists. Without centers, the batch gives the first."""
     if len(centers):
-        return split(work.session, work.index, centers, work.batch.keys, work.version)
-    none = np.zeros(0, dtype=np.int64)
-    chosen = choose_centers(work.index, len(work.batch.rows), work.batch.rows)
-    return Splits(chosen, none, work.index.keys.empty(), none, none)
+        return maintain(work.session, work.index, centers, work.batch.keys, work.version)
+    rows = work.batch.rows
+    return Moves.none(work.index, choose_centers(work.index, work.model, len(rows), rows))
 
 
 def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
@@ -132,15 +132,15 @@ def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     rows, model = work.batch.rows, work.model
     marks = model.marks(rows.vectors, rows.labels)
     geometry = model.geometry_bits(rows.vectors)
-    homes = centers.ids[centers.homes(work.index, rows.vectors)]
+    homes = centers.ids[centers.homes(work.index, geometry)]
     each = np.repeat(np.arange(len(rows)), homes.shape[1])
     parts = np.zeros(homes.size, dtype=np.int64)
     return Entries(homes.reshape(-1), parts, rows.keys[each], geometry[each], marks[each]), homes
 
 
-def _load(work: Merging, joined: IntArray, renewed: IntArray) -> Loaded:
+def _load(work: Merging, left: IntArray, joined: IntArray, renewed: IntArray) -> Loaded:
     session, index = work.session, work.index
-    whole = np.union1d(work.batch.items.lists(), renewed)
+    whole = np.union1d(left, renewed)
     tails = np.setdiff1d(joined, whole)
     with session.snapshot():
         parts = [read_lists(session, index, whole), read_tails(session, index, tails)]
@@ -153,23 +153,23 @@ def _load(work: Merging, joined: IntArray, renewed: IntArray) -> Loaded:
 
 
 def _changes(
-    work: Merging, splits: Splits, joining: Entries, homes: IntArray, encoded: Encoded, loaded: Loaded
+    work: Merging, moves: Moves, joining: Entries, homes: IntArray, encoded: Encoded, loaded: Loaded
 ) -> Merged:
     """Turn homes into changes of lists, items and centers."""
     index, batch, entries = work.index, work.batch, loaded.entries
     leaving = member(entries.keys, np.concatenate([batch.keys, loaded.missing]))
-    goes = _moving(entries, splits)
-    moves = (goes >= 0) & ~leaving
-    moved = entries.take(moves).moved(splits.new[goes[moves]])
-    leaving |= moves
+    place = _moving(entries, moves)
+    goes = (place >= 0) & ~leaving
+    moved = entries.take(goes).moved(moves.new[place[goes]])
+    leaving |= goes
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
-    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, entries.take(moves), moved)])
+    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, entries.take(goes), moved)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
     in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
     return Merged(
-        _recount(work, splits.centers, entries, leaving, joining, encoded, renewed),
+        _recount(work, moves.centers, entries, leaving, joining, encoded, renewed),
         change,
         gone,
         put,
@@ -179,19 +179,19 @@ def _changes(
     )
 
 
-def _moving(entries: Entries, splits: Splits) -> IntArray:
-    """For each entry its place among the members that a split moves, -1 where it stays."""
+def _moving(entries: Entries, moves: Moves) -> IntArray:
+    """For each entry its place among the members that move, -1 where it stays."""
     found = np.full(len(entries), -1, dtype=np.int64)
-    for center in np.unique(splits.old).tolist():
+    for center in np.unique(moves.old).tolist():
         where = np.flatnonzero(entries.centers == center)
-        mine = np.flatnonzero(splits.old == center)
-        at = positions(entries.keys[where], splits.keys[mine])
+        mine = np.flatnonzero(moves.old == center)
+        at = positions(entries.keys[where], moves.keys[mine])
         found[where[at >= 0]] = mine[at[at >= 0]]
     return found
 
 
 def _moved_items(work: Merging, left: Entries, joined: Entries) -> Items:
-    """Items of the rows that a split moves; not of those that were deleted since it has read them."""
+    """Items of the rows that move; not of those that were deleted since they were read."""
     if work.single:
         return items_of(joined.keys, joined.centers[:, None])
     with work.session.snapshot():

@@ -6,13 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import CodeArray
+from foh_pg.arrays.codes import CodeArray, nearest
 from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
 from foh_pg.tables.parts import Entries, no_entries
-from foh_pg.tables.source import Rows
 
 IntArray = npt.NDArray[np.int64]
 
@@ -20,45 +18,24 @@ IntArray = npt.NDArray[np.int64]
 class Neighbors:
     """The nearest rows of every center among all that were shown so far."""
 
-    def __init__(self, index: IndexRow, centers: Centers, model: Model) -> None:
-        self.index = index
+    def __init__(self, index: IndexRow, centers: Centers) -> None:
         self.centers = centers
         self.keep = int(index.options["neighbors"])
-        self.model = model
-        self.center_codes = model.encode_centers(centers.rows)
         self.of: IntArray = np.zeros(0, dtype=np.int64)
-        self.values = np.zeros(0, dtype=np.float32)
+        self.values = np.zeros(0, dtype=np.uint16)
         self.keys: KeyArray = index.keys.empty()
         none = no_entries(index)
         self.geometry: CodeArray = none.geometry
         self.marks: CodeArray = none.marks
         self.home = np.zeros(0, dtype=bool)
 
-    def add(self, rows: Rows, geometry: CodeArray, marks: CodeArray, homes: IntArray) -> None:
+    def add(self, keys: KeyArray, geometry: CodeArray, marks: CodeArray, homes: IntArray) -> None:
         """Show some rows; `homes` are positions of centers (n, homes)."""
-        keys, vectors, codes = rows.keys, rows.vectors, self.model.codes_of(marks)
         if len(keys) == 0 or len(self.centers) == 0 or self.keep == 0:
             return
-        index, centers = self.index, self.centers
-        found = clustering.find_neighbors(
-            self.center_codes,
-            centers.rows,
-            codes,
-            vectors,
-            bits=index.bits,
-            neighbors=self.keep,
-            metric=index.distance,
-        )
-        of, row = np.repeat(np.arange(len(centers)), found.shape[1]), found.reshape(-1)
-        values = clustering.pool_distance(
-            codes[row],
-            vectors[row],
-            self.center_codes[of],
-            centers.rows[of],
-            bits=index.bits,
-            metric=index.distance,
-        )
-        of, values = np.concatenate([self.of, of]), np.concatenate([self.values, values])
+        found, distances = nearest(self.centers.bits, geometry, self.keep)
+        of, row = np.repeat(np.arange(len(self.centers)), found.shape[1]), found.reshape(-1)
+        of, values = np.concatenate([self.of, of]), np.concatenate([self.values, distances.reshape(-1)])
         kept = clustering.keep_nearest(of, values, self.keep)
         at_home = (homes[row] == of[len(self.of) :, None]).any(axis=1)
         self.home = np.concatenate([self.home, at_home])[kept]

@@ -12,7 +12,7 @@ from foh_pg import clustering
 from foh_pg.geometry import Geometry
 from foh_pg.postgres.binary_copy import INT8
 from foh_pg.tables.index_row import IndexRow, read_index
-from foh_pg.tables.model import Model, typical_distance
+from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
@@ -85,8 +85,6 @@ def make_plan(
 ) -> Plan:
     """Choose centers and write down what the filling needs."""
     sample = seen.sample
-    if index.distance == "cosine" and len(sample):
-        model = replace(model, length=typical_distance(sample.vectors, np.zeros(index.dimensions)))
     held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
     none = index.keys.empty()
     waiting = none if pending is None else pending
@@ -97,7 +95,7 @@ def make_plan(
         options=options_text(index),
         model=model,
         learner=learner,
-        centers=choose_centers(index, seen.rows, sample),
+        centers=choose_centers(index, model, seen.rows, sample),
         consumed=seen.consumed,
         rows=seen.rows,
         handover=handover.to_arrays(index),

@@ -84,7 +84,7 @@ def served(index: IndexRow, learner: Learner, scale: float, present: Model | Non
     made = Model.of_learner(learner, float(index.options["label_weight"]), scale)
     made = replace(made, signed=index.labels is not None)
     if present is not None:
-        made = replace(made, geometry=present.geometry, ranking=present.ranking, length=present.length)
+        made = replace(made, geometry=present.geometry, ranking=present.ranking)
     return made
 
 
@@ -94,7 +94,7 @@ def random_model(
     """Random hyperplanes through a mean, for this index."""
     made = Model.random(mean, index.bits, int(index.options["seed"]), scale)
     made = replace(made, signed=index.labels is not None)
-    return made if present is None else replace(made, geometry=present.geometry, length=present.length)
+    return made if present is None else replace(made, geometry=present.geometry)
 
 
 def scale_of(index: IndexRow, rows: Rows, mean: npt.NDArray[Any]) -> float:

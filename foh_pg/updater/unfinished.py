@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg import clustering
 from foh_pg.tables.centers import SAMPLE, Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.model import Model
@@ -84,7 +85,7 @@ def save_plan(session: Session, plan: Plan) -> None:
     arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
     arrays.update({f"progress/{name}": array for name, array in plan.handover.items()})
     # Lists and samples are still empty, so only the places of the centers are saved.
-    for name in ("areas", "ids", "area", "rows"):
+    for name in ("areas", "ids", "area", "bits"):
         arrays[f"centers/{name}"] = getattr(plan.centers, name)
     save_arrays(session, "plan", PRESENT, arrays)
     if plan.learner is not None:
@@ -111,9 +112,8 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
     centers = no_centers(index)
     if len(places["ids"]):
         first = int(places["ids"][0])
-        centers = make_centers(index, first, places["areas"], places["area"], places["rows"], version + 1)
-        # Exactly as rows were placed by them: scaled to length one again, some would be rounded differently.
-        centers = centers.with_(areas=places["areas"], rows=places["rows"])
+        levels = clustering.BitLevels(places["areas"], places["bits"], places["area"])
+        centers = make_centers(index, first, levels, version + 1)
     plan = Plan(
         kind=found,
         version=version,

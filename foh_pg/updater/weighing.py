@@ -217,16 +217,15 @@ class Trial:
         self.codes, self.query_codes = base_codes, codes
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
-        self.levels = clustering.make_levels(
-            rng, base.vectors, clustering.target_centers(len(base)), index.distance
-        )
-        homes = clustering.find_homes(base.vectors, *self.levels, homes=1, metric=index.distance)[:, 0]
+        self.levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
+        homes = clustering.find_homes(self.geometry, *self.levels)[:, 0]
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
-        far = _center_distances(index.distance, self.vectors, self.levels.centers)
         self.probes = clustering.default_probes(len(self.levels.centers))
         most = self.probes * max(times for times, _ in BUDGETS)
-        self.centers = np.argsort(far, axis=1, kind="stable")[:, :most]
+        self.centers = clustering.find_homes(
+            self.query_geometry, *self.levels, homes=most, looked=clustering.near_areas(most)
+        )
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
@@ -330,13 +329,6 @@ def _differing(
     return np.stack([hamming(queries[i : i + 1], base[row])[0] for i, row in enumerate(rows)]).astype(
         np.float64
     )
-
-
-def _center_distances(metric: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What orders the centers of a query, as sql/index/search/nearest_centers.sql does it."""
-    if metric == "l2":
-        return np.asarray((right**2).sum(axis=1) - 2 * left @ right.T)
-    return np.asarray(-(left @ right.T))
 
 
 def _sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:

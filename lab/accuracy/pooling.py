@@ -12,6 +12,7 @@ import numpy.typing as npt
 from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
 from foh_pg.arrays.metrics import precisions
+from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
 from foh_pg.quality.protocol import Split
 from foh_pg.quality.relevance import Relevance
@@ -21,6 +22,9 @@ Rows = npt.NDArray[np.int64]
 
 # The paper's u, v and beta (its table of parameters, CIFAR-10).
 CENTERS, NEIGHBORS, PROBES = 500, 500, 10
+
+# Geometry bits of each dimension.
+THRESHOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -77,19 +81,24 @@ def paper_pool(learner: Learner, split: Split) -> Pooled:
 
 
 def homes_pool(learner: Learner, split: Split) -> Pooled:
-    """Measure this package's pool: every row on the list of its nearest center, a mean of rows.
+    """Measure this package's pool: every row on the list of its nearest center.
 
     Rows of the probed lists are ranked by code and embedding; a search ranks by more than these.
     """
     X, bits = split.data.X, learner.bits
     codes, rows = learner.encode(X[split.base]), X[split.base]
     target = clustering.target_centers(len(rows))
-    areas, centers, area_of = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
-    home = clustering.find_homes(rows, areas, centers, area_of)[:, 0]
-    order, bounds = np.argsort(home, kind="stable"), np.cumsum(np.bincount(home, minlength=len(centers)))
+    made = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
+    geometry = Geometry.fit(rows, THRESHOLDS * (rows.shape[1] + rows.shape[1] % 2), "cosine", split.seed)
+    levels = clustering.by_bits(made, rows, geometry.encode)
+    home = clustering.find_homes(geometry.encode(rows), *levels)[:, 0]
+    bounds = np.cumsum(np.bincount(home, minlength=len(levels.centers)))
+    order = np.argsort(home, kind="stable")
     lists = np.split(order, bounds[:-1])
     asked, queries = learner.encode(X[split.queries]), X[split.queries]
-    probed = clustering.find_homes(queries, areas, centers, area_of, homes=PROBES, near_areas=2 + PROBES // 2)
+    probed = clustering.find_homes(
+        geometry.encode(queries), *levels, homes=PROBES, looked=clustering.near_areas(PROBES)
+    )
     ranked = []
     for query, near in enumerate(probed):
         found = np.concatenate([lists[i] for i in near])

@@ -21,7 +21,7 @@ POOL = sql.SQL(
     " CROSS JOIN LATERAL ("
     "SELECT l.id, min(substring(l.marks FROM length(l.marks) - {short})::bit({bits}) <~> q.code) AS distance"
     " FROM (SELECT unnest(ids) AS id, unnest(marks) AS marks FROM {list} WHERE center = ANY (ARRAY("
-    "SELECT c.center FROM {nearest}(l2_normalize(q.x)::halfvec, {probes}) c))) l GROUP BY l.id) m"
+    "SELECT c.center FROM {place}(q.x, NULL) p, {nearest}(p.geometry, {probes}) c))) l GROUP BY l.id) m"
     " ORDER BY m.distance LIMIT {k}"
 )
 
@@ -104,6 +104,7 @@ def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
         short=sql.Literal(bits - 1),
         bits=sql.Literal(bits),
         list=sql.Identifier("foh", f"{name}_list"),
+        place=sql.Identifier("foh", f"{name}_place"),
         nearest=sql.Identifier("foh", f"{name}_nearest_centers"),
         probes=sql.Literal(probes),
         k=sql.Literal(k),

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
-from foh_pg.clustering import Levels, unit
+from foh_pg.clustering import unit
+from foh_pg.geometry import Geometry
 from foh_pg.quality.dataset import Dataset
 from foh_pg.updater.plan import ROWS_PER_CENTER, SAMPLE_BYTES, SAMPLE_ROWS
 from lab.data import load
@@ -23,6 +24,9 @@ from lab.studies.size import K, chunks, made
 
 Row = dict[str, Any]
 Floats = npt.NDArray[np.float32]
+
+# Geometry bits of each dimension.
+THRESHOLDS = 3
 
 
 def main() -> None:
@@ -50,21 +54,24 @@ def count(data: Dataset, asked: npt.NDArray[np.int64], rows: int, arguments: arg
     wanted = min(max(SAMPLE_ROWS, ROWS_PER_CENTER * centers), SAMPLE_BYTES // (4 * data.X.shape[1]))
     queries = unit(data.X[asked].astype(np.float32))
     sample, nearest = read(data, queries, asked, rows, min(1.0, wanted / rows), arguments.noise)
-    levels = clustering.make_levels(np.random.default_rng(0), sample, centers)
-    homes = clustering.find_homes(nearest.reshape(-1, nearest.shape[2]), *levels).reshape(len(asked), K)
-    lengths = (
-        np.bincount(clustering.find_homes(sample, *levels)[:, 0], minlength=centers) * rows / len(sample)
-    )
+    means = clustering.make_levels(np.random.default_rng(0), sample, centers)
+    geometry = Geometry.fit(sample, THRESHOLDS * (sample.shape[1] + sample.shape[1] % 2), "cosine", 0)
+    bits = geometry.encode(sample)
+    levels = clustering.by_bits(means, sample, geometry.encode)
+    near = geometry.encode(nearest.reshape(-1, nearest.shape[2]))
+    homes = clustering.find_homes(near, *levels).reshape(len(asked), K)
+    lengths = np.bincount(clustering.find_homes(bits, *levels)[:, 0], minlength=centers) * rows / len(sample)
     probes = clustering.default_probes(len(levels.centers))
-    looked = [probed(levels, query, probes) for query in queries]
-    reached = [np.isin(home, lists).mean() for home, (lists, _) in zip(homes, looked, strict=True)]
+    areas = clustering.near_areas(probes)
+    looked = clustering.find_homes(geometry.encode(queries), *levels, homes=probes, looked=areas)
+    reached = [np.isin(home, lists).mean() for home, lists in zip(homes, looked, strict=True)]
     return {
         "rows": rows,
         "centers": len(levels.centers),
         "probes": probes,
         "areas compared": len(levels.areas),
-        "centers compared": round(float(np.mean([compared for _, compared in looked]))),
-        "entries read": round(float(np.mean([lengths[lists].sum() for lists, _ in looked]))),
+        "centers compared": round(areas * len(levels.centers) / len(levels.areas)),
+        "entries read": round(float(np.mean([lengths[lists].sum() for lists in looked]))),
         "reach": round(float(np.mean(reached)), 3),
     }
 
@@ -91,13 +98,6 @@ def read(
             first = np.argsort(-values, kind="stable")[:K]
             best[i], nearest[i] = values[first], vectors[first]
     return np.concatenate(drawn), nearest
-
-
-def probed(levels: Levels, query: Floats, probes: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Centers that a search probes, as sql/index/search/nearest_centers.sql finds them; those compared."""
-    areas = np.argsort(-(levels.areas @ query))[: 3 + probes // 4]
-    among = np.flatnonzero(np.isin(levels.area_of, areas))
-    return among[np.argsort(-(levels.centers[among] @ query))[:probes]], len(among)
 
 
 if __name__ == "__main__":

@@ -189,10 +189,10 @@ def reads(connection: psycopg.Connection[Any], queries: npt.NDArray[Any]) -> Row
         # All areas, and the centers of the nearest.
         plan = connection.execute(
             """EXPLAIN (ANALYZE, FORMAT JSON)
-               SELECT * FROM foh.items_nearest_centers(l2_normalize(%s)::halfvec, %s)""",
+               SELECT n.* FROM foh.items_place(%s, NULL) p, foh.items_nearest_centers(p.geometry, %s) n""",
             (query, int(steps["centers probed"])),
         ).fetchone()
-        compared += rows_scanned(plan[0][0]["Plan"]) if plan else 0
+        compared += entries_unpacked(plan[0][0]["Plan"]) if plan else 0
     return {
         "centers": int(steps["centers"]),
         "probes": int(steps["centers probed"]),
@@ -201,9 +201,9 @@ def reads(connection: psycopg.Connection[Any], queries: npt.NDArray[Any]) -> Row
     }
 
 
-def rows_scanned(node: Row) -> int:
-    own = int(node["Actual Rows"] * node["Actual Loops"]) if "Relation Name" in node else 0
-    return own + sum(map(rows_scanned, node.get("Plans", ())))
+def entries_unpacked(node: Row) -> int:
+    own = int(node["Actual Rows"] * node["Actual Loops"]) if node["Node Type"] == "ProjectSet" else 0
+    return own + sum(map(entries_unpacked, node.get("Plans", ())))
 
 
 def insert(connection: psycopg.Connection[Any], data: Dataset, rows: int, noise: float) -> float:

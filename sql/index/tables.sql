@@ -19,22 +19,26 @@ CREATE TABLE {quantizer} (
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
--- Two levels: a search compares the areas first, then the centers of the nearest areas.
+-- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
+-- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
 CREATE TABLE {area} (
-    area      int PRIMARY KEY,
-    embedding {center_type} NOT NULL
-);
+    area     int NOT NULL,
+    part     int NOT NULL,
+    ids      int[] NOT NULL,
+    geometry bit({geometry_bits})[] NOT NULL,
+    PRIMARY KEY (area, part),
+    CHECK (cardinality(ids) = cardinality(geometry))
+) WITH (toast_tuple_target = 8160);
+-- What the updater knows of a center beside its bits.
 CREATE TABLE {center} (
     center    int PRIMARY KEY,
-    area      int NOT NULL,
-    embedding {center_type} NOT NULL,
     length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1)
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1),
+    -- The version that last looked whether the members are at home here; 0 where nearer centers were made since.
+    checked   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
--- Without the embeddings: a scan of the index alone would copy each, and takes as long as reading the rows.
-CREATE INDEX {center_area_idx} ON {center} (area);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
@@ -51,6 +55,7 @@ CREATE TABLE {list} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
         toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
+ALTER TABLE {area} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
 -- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members

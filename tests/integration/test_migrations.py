@@ -341,7 +341,7 @@ class TestCode:
         before = dump(installer)
         installer.execute("SET ROLE foh_owner")
         installer.execute(self.OTHER)
-        installer.execute("DROP FUNCTION foh.products_centers_by_bits")
+        installer.execute("DROP FUNCTION foh.products_explain")
         # A function of an index that the present version does not have.
         installer.execute("CREATE FUNCTION foh.products_nearest() RETURNS int LANGUAGE sql AS 'SELECT 1'")
         installer.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")

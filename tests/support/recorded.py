@@ -138,13 +138,27 @@ def problems(connection: Connection, index: str = "idx") -> list[tuple[Any, ...]
 
 
 def add_centers(
-    connection: Connection, embeddings: np.ndarray, index: str = "idx", version: int = 1, first: int = 1
+    connection: Connection,
+    embeddings: Sequence[Sequence[float]] | np.ndarray,
+    index: str = "idx",
+    version: int = 1,
+    first: int = 1,
 ) -> None:
     """Centers as an updater leaves them, all in one area."""
-    area = sql.SQL("INSERT INTO foh.{} VALUES (1, %s) ON CONFLICT DO NOTHING")
-    connection.execute(area.format(sql.Identifier(f"{index}_area")), [text(embeddings[0])])
-    query = sql.SQL("INSERT INTO foh.{} (center, area, embedding, version) VALUES (%s, 1, %s, %s)")
-    for number, embedding in enumerate(embeddings, first):
-        connection.execute(
-            query.format(sql.Identifier(f"{index}_center")), [number, text(embedding), version]
-        )
+    names = {name: sql.Identifier("foh", f"{index}_{name}") for name in ("area", "center", "place")}
+    connection.execute(sql.SQL("DELETE FROM {area}").format(**names))
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO {center} (center, version) SELECT %s + n, %s FROM generate_series(0, %s) n"
+        ).format(**names),
+        [first, version, len(embeddings) - 1],
+    )
+    connection.execute(
+        sql.SQL(
+            """WITH given AS (SELECT %s - 1 + u.place AS center, p.geometry
+                              FROM unnest(%s::text[]) WITH ORDINALITY AS u (embedding, place), {place}(u.embedding::extensions.vector, NULL) p)
+               INSERT INTO {area} SELECT 0, 0, '{{1}}', ARRAY[(SELECT geometry FROM given LIMIT 1)]
+               UNION ALL SELECT 1, 0, array_agg(center ORDER BY center), array_agg(geometry ORDER BY center) FROM given"""
+        ).format(**names),
+        [first, [text(embedding) for embedding in embeddings]],
+    )

@@ -13,9 +13,8 @@ QUERIES = {
     "label": "SELECT label, name, projection::text FROM foh.label ORDER BY label",
     "projection": "SELECT bit, weights::text, bias, mask FROM foh.digits_projection ORDER BY bit",
     "quantizer": "SELECT threshold::text, signs::text FROM foh.digits_quantizer",
-    "area": "SELECT area, embedding::text FROM foh.digits_area ORDER BY 1",
-    "center": "SELECT center, area, embedding::text, length, version, stale FROM foh.digits_center"
-    " ORDER BY 1",
+    "area": "SELECT area, part, ids, geometry FROM foh.digits_area ORDER BY 1, 2",
+    "center": "SELECT center, length, version, stale, checked FROM foh.digits_center ORDER BY 1",
     "sample": "SELECT center, tried, ids, codes FROM foh.digits_sample ORDER BY 1",
     "list": "SELECT center, part, ids, geometry, marks FROM foh.digits_list ORDER BY 1, 2",
     "item": "SELECT key, home, others FROM foh.digits_item ORDER BY 1",

@@ -21,7 +21,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, coalesce({probes_option}, m.probes, {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -38,9 +38,8 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     SELECT v.key, {checked_geometry} AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.key, s.x, {checked_unit} AS u
-          FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
-                WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
+    FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
+          WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -91,8 +90,10 @@ SELECT 1, 'the length of a list is not what its center says', NULL, c.center, fo
 FROM marker m CROSS JOIN {center} c LEFT JOIN (SELECT l.center, sum(cardinality(l.ids)) AS n FROM {list} l GROUP BY l.center) l ON l.center = c.center
 WHERE $1 = 0 AND m.truncated = 0 AND c.length <> coalesce(l.n, 0)
 UNION ALL
-SELECT 1, 'a center belongs to no area: no search finds it', NULL, c.center, format('area %s', c.area)
-FROM {center} c WHERE $1 = 0 AND NOT EXISTS (SELECT FROM {area} a WHERE a.area = c.area)
+SELECT 1, 'a center belongs to no area: no search finds it', NULL, c.center, NULL
+FROM {center} c
+WHERE $1 = 0 AND NOT EXISTS (SELECT FROM (SELECT a.area, unnest(a.ids) AS center FROM {area} a WHERE a.area > 0) a
+                             JOIN (SELECT unnest(r.ids) AS area FROM {area} r WHERE r.area = 0) r ON r.area = a.area WHERE a.center = c.center)
 UNION ALL
 SELECT 1, 'a search would not find an entry of the stream: its center is gone', n.key::text, n.center, NULL
 FROM newest n, model m
@@ -103,6 +104,15 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
       FROM {stream} t WHERE t.key IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1)) e
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
+UNION ALL
+-- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
+SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
+FROM (SELECT min(c.key::text) AS key, bool_or(c.read) AS read
+      FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM {nearest_centers}(p.geometry, m.probes) n)) AS read
+            FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
+            WHERE NOT (SELECT m.exact FROM marker m) AND {homes} > 0 AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) c
+      GROUP BY c.key) h
+HAVING 10000 * count(*) FILTER (WHERE NOT h.read) > count(*)
 UNION ALL
 -- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
 -- exceed three times the bound. Two bits in a thousand are allowed for rounding.

@@ -11,11 +11,15 @@ DECLARE
     dial float8 := {dial_factor}(labels);
     reach int;
     ranked int;
+    -- The query under the name that it has in a search.
+    vector {vector}.vector := query;
+    geometry bit({geometry_bits});
     centers int[];
     m foh.model;
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
+    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -26,7 +30,7 @@ BEGIN
     SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
     reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
     ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}(({explained_unit}){center_cast}, reach) c);
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),

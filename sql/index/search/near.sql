@@ -28,9 +28,6 @@ DECLARE
     truncated bigint := 0;
     unplaced {key_type}[];
     centers int[];
-    -- The query as rows and centers are compared with it.
-    unit {vector}.vector := {query_unit};
-    center_unit {query_type} := unit{center_cast};
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
     weight_code float8;
@@ -48,8 +45,8 @@ BEGIN
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            coalesce(shortlist, {shortlist_option}, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN {shortlist_nearest} ELSE {shortlist_default} END),
-           m.probes, m.weight_code, m.weight_votes, {query_geometry}, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
-           ARRAY(SELECT n.center FROM {nearest_centers}(center_unit, m.probes) n)
+           m.probes, m.weight_code, m.weight_votes, q.geometry, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, {probes_option}, m.probes, {probes_default}) AS probes,
@@ -58,7 +55,7 @@ BEGIN
                  (SELECT bit_or(p.mask) FROM {projection} p
                   WHERE {needs_code} AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m
-    CROSS JOIN {quantizer} g;
+    CROSS JOIN (SELECT {query_geometry} AS geometry FROM {quantizer} g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN

@@ -1,24 +1,19 @@
--- The bits and the home of a row: the nearest center of its four nearest areas, or 0 where there is none yet.
+-- The bits and the home of a row: the center that a search by its vector finds first, or 0 where there is none yet.
 -- A plain SQL function, so that it is inlined: bits, home and version then share the snapshot of one statement.
 CREATE OR REPLACE FUNCTION {place}(x {vector}.vector, labels text[]) RETURNS TABLE (geometry bit, marks bit, center int)
 LANGUAGE sql STABLE
 AS $body$
-    SELECT r.geometry, r.marks, coalesce((
-               SELECT c.center
-               FROM (SELECT a.area FROM {area} a ORDER BY a.embedding OPERATOR({vector}.{home_operator}) r.unit LIMIT 4) a
-               CROSS JOIN LATERAL (SELECT c.center, c.embedding OPERATOR({vector}.{home_operator}) r.unit AS distance
-                                   FROM {center} c WHERE c.area = a.area OFFSET 0) c
-               ORDER BY c.distance, c.center LIMIT 1), 0)
+    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM {nearest_centers}(r.geometry, 1) n), 0)
     FROM (
-        SELECT {row_geometry} AS geometry, {row_marks} AS marks, b.u{center_cast} AS unit
+        SELECT {row_geometry} AS geometry, {row_marks} AS marks
         FROM (
-            SELECT a.u, a.signature,
+            SELECT a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
                                WHERE -(p.weights OPERATOR({vector}.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
                            {zeros})
                     FROM {projection} p) AS code
             FROM (
-                SELECT {row_unit} AS u, l.anchor, l.signature,
+                SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
                       -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary

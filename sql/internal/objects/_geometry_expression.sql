@@ -30,7 +30,7 @@ BEGIN
     END LOOP;
     RETURN '(WITH RECURSIVE w (a, b, turn) AS ('
         'SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, ' || half / 2 || ' FROM (SELECT ' || format(piece, 'x', 1, half) || ' AS a, ' || second || ' AS b '
-            'FROM (SELECT %2$s OPERATOR(%1$s.*) g.signs::%1$s.vector AS x OFFSET 0) w OFFSET 0) w '
+            'FROM (SELECT (%2$s) OPERATOR(%1$s.*) g.signs::%1$s.vector AS x OFFSET 0) w OFFSET 0) w '
         'UNION ALL SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, '
             || format(piece, 'b', 'w.turn OPERATOR(pg_catalog.+) 1', half || ' OPERATOR(pg_catalog.-) w.turn') || plus || format(piece, 'b', 1, 'w.turn')
             || ' AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w'

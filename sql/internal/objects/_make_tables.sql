@@ -17,10 +17,6 @@ BEGIN
     IF i.dimensions <= 2000 THEN
         EXECUTE foh._render('ALTER TABLE {projection} ALTER COLUMN weights SET STORAGE PLAIN', names);
     END IF;
-    IF i.dimensions <= (CASE i.distance WHEN 'cosine' THEN 3800 ELSE 1900 END) THEN
-        EXECUTE foh._render('ALTER TABLE {center} ALTER COLUMN embedding SET STORAGE PLAIN', names);
-        EXECUTE foh._render('ALTER TABLE {area} ALTER COLUMN embedding SET STORAGE PLAIN', names);
-    END IF;
     EXECUTE foh._render((SELECT body FROM foh.template WHERE name = 'first_model'), names);
 END
 $function$;

@@ -2,8 +2,8 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry (with unit, the query of length one), row_geometry (with b.u,
---                        a row of length one), checked_geometry (with v.u)
+--   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m, c                 the model, and what a search chose by it: weights, needs_code
 --   c.key                an entry whose row is wanted: source_of_key
@@ -23,9 +23,16 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
-    -- A vector as it is compared with centers and turned into bits. Single precision could not hold sums of the longest ones.
+    turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold the sums of the longest ones.
+    -- For inner products the number %3$s is put to its end: it makes all rows equally long, and is 0 in a query, so that those with the
+    -- greatest product are the nearest.
     compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
-        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
+        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
+        ELSE '%1$s.l2_normalize(' || CASE WHEN turned > i.dimensions THEN '%2$s' ELSE format('%%1$s.subvector(%%2$s, 1, %s)', turned - 1) END
+             || ' OPERATOR(%1$s.||) %3$s::%1$s.vector)' END;
+    missing constant text := 'ARRAY[pg_catalog.sqrt(greatest(g.reach OPERATOR(pg_catalog.*) g.reach OPERATOR(pg_catalog.-) '
+        '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -106,22 +113,16 @@ BEGIN
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
-        'center_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec(%s)' ELSE '%s.vector(%s)' END, v, i.dimensions),
         'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
         'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
-        -- A row is at home with the center that is nearest to it; a query asks where the rows with the greatest product are.
-        'home_operator', CASE i.distance WHEN 'cosine' THEN '<#>' ELSE '<->' END,
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'row_unit', format(compared, v, '$1'),
-        'query_unit', format(compared, v, 'vector'),
-        'explained_unit', format(compared, v, 'query'),
-        'checked_unit', format(compared, v, 's.x')
+        'turned_numbers', turned
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'row_geometry', format(geometry, v, 'b.u'),
-        'query_geometry', format(geometry, v, 'unit'),
+        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
+        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
         -- The code of a query tells what its labels may be; without labels nobody asks for it.
         'needs_code', CASE WHEN i.labels IS NULL THEN 'false'
             ELSE format('labels * coalesce(%s, m.weight_code) > 0::float8', coalesce(i.options ->> 'weight_code', 'NULL')) END,
@@ -150,7 +151,7 @@ BEGIN
         'shortlist_default', 16,
         'shortlist_nearest', 32,
         'looked', 48,
-        'checked_geometry', format(geometry, v, 'v.u'),
+        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
         -- How many bits may differ by rounding.
         'checked_bound', greatest(2, i.geometry / 256),
         -- Where the key has the name of a column of ours, that column gets another one.
@@ -166,7 +167,6 @@ BEGIN
         'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
         -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
         'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'),
-        'center_area_idx', quote_ident(i.name || '_center_area_idx'));
+        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
 END
 $function$;

@@ -135,7 +135,8 @@ class TestNobodyWaits:
         install_version(updater, 2, X[10:12])
         updater.execute("DELETE FROM foh.idx_stream")
         updater.execute(
-            "INSERT INTO foh.idx_list VALUES (200, 0, '{1}', ARRAY[repeat('0', 512)::bit(512)], ARRAY[repeat('0', 96)::bit(96)])"
+            "INSERT INTO foh.idx_list SELECT 200, 0, '{1}', geometry[:1], ARRAY[repeat('0', 96)::bit(96)]"
+            " FROM foh.idx_area WHERE area = 1"
         )
         updater.execute("INSERT INTO foh.idx_item VALUES (1, 1)")
         for writer in (self.impatient(database), self.impatient(database, autocommit=False)):

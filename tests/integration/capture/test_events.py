@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import psycopg
 import pytest
 
@@ -295,7 +294,8 @@ class TestTruncate:
     def test_lists_before_it_do_not_count(self, items: Connection) -> None:
         add_centers(items, X[:1])
         items.execute(
-            "INSERT INTO foh.idx_list VALUES (1, 0, '{7}', ARRAY[repeat('0', 512)::bit(512)], ARRAY[repeat('0', 96)::bit(96)])"
+            "INSERT INTO foh.idx_list SELECT 1, 0, '{7}', a.geometry, ARRAY[repeat('0', 96)::bit(96)]"
+            " FROM foh.idx_area a WHERE a.area = 1"
         )
         items.execute("INSERT INTO foh.idx_item VALUES (7, 1)")
         items.execute("UPDATE foh.idx_center SET length = 1")
@@ -408,30 +408,19 @@ class TestHomes:
     def test_a_row_goes_to_the_nearest_center(self, connection: Connection, distance: str) -> None:
         create_table(connection)
         create_index(connection, distance=distance)
-        centers = X[100:120]
-        if distance == "cosine":
-            centers = centers / [[sum(float(v) ** 2 for v in c) ** 0.5] for c in centers]
-        add_centers(connection, centers)
+        add_centers(connection, X[100:120])
         fill(connection, range(40))
-        for key, entry in newest(connection).items():
-            apart = distances_to_centers(connection, distance, X[key])
-            # Half precision is what a cosine center is kept in: ties closer than that may fall either way.
-            assert apart[entry.center - 1] <= apart.min() + 2e-3
-        assert len({entry.center for entry in newest(connection).values()}) > 3
+        nearest = connection.execute(
+            """SELECT DISTINCT ON (s.key) s.key, c.center
+               FROM foh.idx_stream s, (SELECT unnest(ids) AS center, unnest(geometry) AS geometry FROM foh.idx_area WHERE area = 1) c
+               ORDER BY s.key, bit_count(s.geometry # c.geometry), c.center"""
+        ).fetchall()
+        assert {key: entry.center for key, entry in newest(connection).items()} == dict(nearest)
+        assert len({center for _, center in nearest}) > 3
 
     def test_no_centers_is_center_zero(self, items: Connection) -> None:
         fill(items, range(3))
         assert {entry.center for entry in entries(items)} == {0}
-
-
-def distances_to_centers(connection: Connection, distance: str, row: np.ndarray) -> np.ndarray:
-    """By which a row chooses its home: for inner products too the center that it is nearest to."""
-    kept = connection.execute("SELECT embedding::text FROM foh.idx_center ORDER BY center").fetchall()
-    points = np.array([np.fromstring(embedding.strip("[]"), sep=",") for (embedding,) in kept])
-    x = row.astype(np.float64)
-    if distance == "cosine":
-        return 1 - points @ (x / np.linalg.norm(x))
-    return np.linalg.norm(points - x, axis=1)
 
 
 def test_the_triggers_never_notify(items: Connection, database: Database) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.recorded import (
     Connection,
+    add_centers,
     codes,
     create_index,
     entries,
@@ -123,10 +124,7 @@ class TestEmbeddings:
     def test_numbers_at_the_edge_of_a_real(self, connection: Connection, value: float, distance: str) -> None:
         connection.execute("CREATE TABLE items (id int PRIMARY KEY, embedding double precision[])")
         create_index(connection, dimensions=2, distance=distance)
-        connection.execute(
-            "INSERT INTO foh.idx_center (center, area, embedding, version) VALUES (1, 1, '[1,0]', 1)"
-        )
-        connection.execute("INSERT INTO foh.idx_area VALUES (1, '[1,0]')")
+        add_centers(connection, [[1.0, 0.0]])
         connection.execute("INSERT INTO items VALUES (1, %s)", [[value, -value]])
         usable = abs(value) < 3.4e38
         assert (1 in codes(connection)) == usable

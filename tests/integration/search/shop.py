@@ -29,22 +29,24 @@ SELECT i.id, i.version, %(trained)s, m.mean, m.scale, CASE WHEN i.first_center I
 FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
 # One area: every center lies in it.
-AREA = """
-INSERT INTO {area} (area, embedding)
-SELECT 1, {embedding} FROM {source} s
-WHERE s.{key} = (%(keys)s::{key_type}[])[1]
-"""
 CENTERS = """
-INSERT INTO {center} (center, area, embedding, version)
-SELECT m.first_center - 1 + row_number() OVER (ORDER BY s.{key}), 1, {embedding}, i.version
-FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version, {source} s
-WHERE i.name = %(name)s AND s.{key} = ANY (%(keys)s::{key_type}[])
+WITH given AS (
+    SELECT m.first_center - 1 + row_number() OVER (ORDER BY s.{key}) AS center, p.geometry, i.version
+    FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version, {source} s
+    CROSS JOIN LATERAL {place}(s.embedding::extensions.vector, {labels}) p
+    WHERE i.name = %(name)s AND s.{key} = ANY (%(keys)s::{key_type}[])
+), centers AS (
+    INSERT INTO {center} (center, version) SELECT center, version FROM given
+)
+INSERT INTO {area} (area, part, ids, geometry)
+SELECT 0, 0, '{{1}}', (array_agg(geometry))[:1] FROM given HAVING count(*) > 0
+UNION ALL SELECT 1, 0, array_agg(center ORDER BY center), array_agg(geometry ORDER BY center) FROM given HAVING count(*) > 0
 """
 LISTS = """
 WITH placed AS (
     SELECT s.{key} AS key, p.geometry, p.marks, p.center,
-           ARRAY(SELECT c.center FROM {center} c WHERE c.center <> p.center
-                 ORDER BY c.center LIMIT %(others)s) AS others
+           ARRAY(SELECT c.center FROM (SELECT unnest(a.ids) AS center, unnest(a.geometry) AS geometry FROM {area} a WHERE a.area = 1) c
+                 WHERE c.center <> p.center ORDER BY c.geometry OPERATOR(extensions.<~>) p.geometry, c.center LIMIT %(others)s) AS others
     FROM (SELECT s.*, {usable} AS x FROM {source} s OFFSET 0) s
     CROSS JOIN LATERAL {place}(s.x, {labels}) p WHERE s.x IS NOT NULL
 ), listed AS (
@@ -114,7 +116,6 @@ class Shop:
             for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search",
                            "candidates", "explain", "near")
         }  # fmt: skip
-        unit = "extensions.l2_normalize(s.embedding::extensions.vector)::extensions.halfvec"
         return {
             **own,
             "source": sql.Identifier(schema, table),
@@ -122,7 +123,6 @@ class Shop:
             "key_type": sql.SQL(self.key_type),
             "labels": sql.SQL(self.labels),
             "usable": sql.SQL(self.usable),
-            "embedding": sql.SQL(unit if self.distance == "cosine" else "s.embedding::extensions.vector"),
         }
 
     def execute(self, statement: sql.Composable, parameters: Any = None) -> psycopg.Cursor[Any]:
@@ -170,7 +170,6 @@ class Shop:
                 for bit, row in enumerate(weights):
                     self.run("UPDATE {projection} SET weights = %s WHERE bit = %s", [text(row), bit])
             self.run("DELETE FROM {list}; DELETE FROM {item}; DELETE FROM {center}; DELETE FROM {area}")
-            self.run(AREA, given)
             self.run(CENTERS, given)
             self.run(LISTS, {"others": homes - 1})
             if consume:
@@ -184,10 +183,10 @@ class Shop:
         """Geometry bits as an updater makes them for these rows."""
         if not rows:
             return
-        made = Geometry.fit(np.asarray(rows), GEOMETRY, self.distance, seed=0)
-        self.run(
-            "UPDATE {quantizer} SET signs = %s, threshold = %s", [text(made.signs), text(made.threshold)]
-        )
+        bits = self.run("SELECT geometry FROM foh.index WHERE name = %s", [self.index]).fetchone()[0]
+        made = Geometry.fit(np.asarray(rows), bits, self.distance, seed=0)
+        values = [text(made.signs), text(made.threshold), made.reach]
+        self.run("UPDATE {quantizer} SET signs = %s, threshold = %s, reach = %s", values)
 
     def code(self, query: Any) -> str:
         """The bits of a query: its geometry bits, then its learned code, which ends the marks."""
