@@ -78,7 +78,7 @@ class Geometry:
         --------
         >>> rows = np.array([[1, 2], [3, 2], [3, 2], [1, 8]], dtype=np.float32)
         >>> Geometry.fit(rows, 8, "l2", seed=0).encode(rows)[:, 0]
-        array([213,  80,  80, 170], dtype=uint8)
+        array([178,  96,  96, 221], dtype=uint8)
         """
         given = np.asarray(rows, dtype=np.float32)
         if given.ndim != 2 or len(given) == 0:
@@ -90,7 +90,9 @@ class Geometry:
         made = replace(plain, signs=signs, reach=_reach(given) if metric == "ip" else 1.0)
         chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
         turned = [made._turned(part) for part in made._chunks(made.compared(given[chosen]))]
-        threshold = _thresholds(np.concatenate(turned), made.copies).reshape(-1)
+        # Queries of inner products lie where no row is.
+        power = 1.0 if metric == "ip" else 0.5
+        threshold = _thresholds(np.concatenate(turned), made.copies, power).reshape(-1)
         return replace(made, threshold=threshold)
 
     def encode(self, rows: npt.NDArray[Any]) -> CodeArray:
@@ -138,15 +140,15 @@ class Geometry:
 
     def _chunks(self, rows: npt.NDArray[Any]) -> list[Vectors]:
         given = np.asarray(rows, dtype=np.float32)
-        step = max(1, CHUNK_NUMBERS // max(len(self.signs), self.bits))
+        step = max(1, CHUNK_NUMBERS // max(padded_numbers(len(self.signs)), self.bits))
         return [given[start : start + step] for start in range(0, max(len(given), 1), step)]
 
     def _turned(self, compared: Vectors) -> Vectors:
         """As many turned numbers of each row as have thresholds."""
-        signed = compared * self.signs
-        half = (len(self.signs) + 1) // 2
-        a, b = signed[:, :half], np.zeros((len(signed), half), dtype=np.float32)
-        b[:, : len(self.signs) - half] = signed[:, half:]
+        half = padded_numbers(len(self.signs)) // 2
+        padded = np.zeros((len(compared), 2 * half), dtype=np.float32)
+        np.multiply(compared, self.signs, out=padded[:, : len(self.signs)])
+        a, b = padded[:, :half], padded[:, half:]
         a, b, turn = a + b, a - b, half // 2
         while turn > 0:
             b = np.roll(b, -turn, axis=1)
@@ -177,30 +179,58 @@ def turned_numbers(dimensions: int, metric: str) -> int:
     return min(dimensions + 1, MOST_NUMBERS) if metric == "ip" else dimensions
 
 
-def copies_of(bits: int, dimensions: int) -> int:
+def padded_numbers(turned: int) -> int:
+    """To how many numbers, by zeros, a row is filled up before it is turned; an even number.
+
+    Few numbers become four times as many: differences along many directions, rounded coarsely, add up to the
+    distance more closely than those along few, rounded finely.
+
+    Examples
+    --------
+    >>> [padded_numbers(turned) for turned in (3, 32, 100, 385)]
+    [16, 128, 256, 386]
+    """
+    even = turned + turned % 2
+    return max(even, min(4 * even, 256))
+
+
+def default_bits(turned: int) -> int:
+    """The default of sql/internal/options/_geometry_bits.sql.
+
+    Examples
+    --------
+    >>> [default_bits(turned) for turned in (2, 100, 384, 512, 1536)]
+    [512, 1280, 1152, 1536, 1536]
+    """
+    padded = padded_numbers(turned)
+    wanted = max(512, min(32 * turned, 1280))
+    return 1536 if padded > 768 else max(2, (wanted + padded // 2) // padded) * padded
+
+
+def copies_of(bits: int, turned: int) -> int:
     """Thresholds of each turned number: two at least, and more where there are bits for more.
 
     Examples
     --------
-    >>> [copies_of(bits, dimensions) for bits, dimensions in ((1536, 512), (1536, 3072), (512, 3))]
-    [3, 2, 128]
+    >>> [copies_of(bits, turned) for bits, turned in ((1536, 512), (1536, 3072), (512, 3))]
+    [3, 2, 32]
     """
-    even = dimensions + dimensions % 2
-    copies = max(2, bits // even)
-    if bits < 2 or bits % copies or bits > copies * even:
-        raise InputError(f"{bits} geometry bits cannot be shared out to {dimensions} dimensions")
+    padded = padded_numbers(turned)
+    copies = max(2, bits // padded)
+    if bits < 2 or bits % copies or bits > copies * padded:
+        raise InputError(f"{bits} geometry bits cannot be shared out to {turned} numbers")
     return copies
 
 
-def _thresholds(numbers: Vectors, count: int) -> Vectors:
-    """Thresholds of each column, shape (count, columns): quantiles of the square root of its density.
+def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
+    """Thresholds of each column, shape (count, columns): quantiles of its density to the power of 1 - `power`.
 
     Quantiles of the density itself would tell apart what lies close together and little else, equal distances
-    would waste thresholds where no row is.
+    (power 1) waste thresholds where no row is; half way between them serves rows best.
     """
     edges = np.quantile(numbers, np.linspace(0, 1, DENSITY_STEPS + 1), axis=0).astype(np.float64)
-    # A step holds the same share of the rows; the square root of its density times its width.
-    share = np.cumsum(np.sqrt(np.diff(edges, axis=0)), axis=0)
+    # Each step holds the same share of the rows, so its density is one through its width.
+    share = np.cumsum(np.diff(edges, axis=0) ** power, axis=0)
     at = np.arange(1, count + 1) / (count + 1)
     found = [
         np.interp(at * part[-1], np.concatenate([[0], part]), edge)

@@ -19,26 +19,29 @@ CREATE TABLE foh.products_quantizer (
     -- The sign that each number is taken with, before all are turned.
     signs     extensions.halfvec(3) NOT NULL,
     -- All first thresholds of the turned numbers, then all second ones, and so on.
-    threshold extensions.vector(512) NOT NULL
+    threshold extensions.vector(512) NOT NULL,
+    -- For inner products: the length that all rows are brought to by one more number.
+    reach     float8 NOT NULL DEFAULT 1
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE foh.products_quantizer ALTER COLUMN threshold SET STORAGE MAIN;
 -- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
 -- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
 CREATE TABLE foh.products_area (
     area     int NOT NULL,
     part     int NOT NULL,
     ids      int[] NOT NULL,
-    geometry bit(129)[] NOT NULL,
+    geometry bit(512)[] NOT NULL,
     PRIMARY KEY (area, part),
     CHECK (cardinality(ids) = cardinality(geometry))
 ) WITH (toast_tuple_target = 8160);
 -- What the updater knows of a center beside its bits.
 CREATE TABLE foh.products_center (
     center    int PRIMARY KEY,
-    length    int NOT NULL DEFAULT 0,
+    length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
     version   bigint NOT NULL,
-    stale     real NOT NULL DEFAULT 0,
+    stale     real NOT NULL DEFAULT 0 CHECK (stale BETWEEN 0 AND 1),
     -- The version that last looked whether the members are at home here; 0 where nearer centers were made since.
     checked   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
@@ -99,28 +102,28 @@ CREATE INDEX products_stream_key_idx ON foh.products_stream (key, seq);
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX products_stream_known_idx ON foh.products_stream (op, seq) WHERE NOT fresh;
 
-CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_answer(query vector, k integer, step text DEFAULT 'answer'::text)
  RETURNS bigint[]
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF step = 'lists' THEN
         RETURN (SELECT n.keys FROM foh.products_near(query, 10000000, NULL, 0, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) s,
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) s,
                                    foh.products_near(query, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dial_factor(NULL), 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_bit_score(distance integer)
+CREATE OR REPLACE FUNCTION foh.products_bitscore(distance integer)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -149,7 +152,7 @@ BEGIN
     ELSIF near.fallback IS NOT NULL THEN
         RETURN QUERY SELECT s.id, NULL::int, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance)
+        RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
                      CROSS JOIN LATERAL (SELECT FROM public.product s WHERE s.id = e.key OFFSET 0) s;
     END IF;
@@ -252,19 +255,19 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_check(part integer DEFAULT 0, parts integer DEFAULT 1)
  RETURNS TABLE(promise integer, problem text, key text, center integer, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
  SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
  SET enable_nestloop TO 'off'
 AS $function$
 #variable_conflict use_column
 BEGIN
-PERFORM foh._guard('products', caller);
+PERFORM foh._open('public.product');
 RETURN QUERY
 WITH marker AS (
     -- exact: searches do not read the lists, before the first build and while the source has to be read again.
@@ -288,10 +291,9 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT v.u OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.key, s.x, extensions.l2_normalize(s.x) AS u
-          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
-                WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) v
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT (extensions.l2_normalize(v.x)) OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
+    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
+          WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) v
     CROSS JOIN foh.products_quantizer g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -360,7 +362,7 @@ UNION ALL
 -- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
 SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
 FROM (SELECT min(c.key::text) AS key, bool_or(c.read) AS read
-      FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM foh.products_nearest_centers(p.geometry, m.probes) n)) AS read
+      FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM foh.products_nearestcenters(p.geometry, m.probes) n)) AS read
             FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
             WHERE NOT (SELECT m.exact FROM marker m) AND 1 > 0 AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) c
       GROUP BY c.key) h
@@ -389,7 +391,7 @@ AS $function$
     WHERE i.id = 1 AND e.extname = 'vector'
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_dial_factor(labels double precision)
+CREATE OR REPLACE FUNCTION foh.products_dialfactor(labels double precision)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -408,7 +410,7 @@ CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter te
 AS $function$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT s.key, NULL::int, foh.products_exact_score(s.x, $1, $4)
+        SELECT s.key, NULL::int, foh.products_exactscore(s.x, $1, $4)
         FROM (SELECT $2 AS params) v
         CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
@@ -416,7 +418,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_exact_score(x vector, query vector, scale double precision)
+CREATE OR REPLACE FUNCTION foh.products_exactscore(x vector, query vector, scale double precision)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -429,36 +431,33 @@ CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 #variable_conflict use_variable
 DECLARE
-    dial float8 := foh.products_dial_factor(labels);
+    dial float8 := foh.products_dialfactor(labels);
     reach int;
     ranked int;
-    -- The query under the name that it has in a search, and as rows and centers are compared with it.
+    -- The query under the name that it has in a search.
     vector extensions.vector := query;
-    unit extensions.vector;
-    geometry bit(129);
+    geometry bit(512);
     centers int[];
     m foh.model;
     s record;
 BEGIN
-    PERFORM foh._guard('products');
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
-    unit := extensions.l2_normalize(vector);
-    SELECT extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) INTO geometry FROM foh.products_quantizer g;
+    SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) INTO geometry FROM foh.products_quantizer g;
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken.
-        PERFORM 1 FROM public.product s WHERE false;
+        PERFORM foh._open('public.product');
     END IF;
     SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
     reach := coalesce(probes, NULL, m.probes, 7);
     ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearest_centers(geometry, reach) c);
+    centers := ARRAY(SELECT c.center FROM foh.products_nearestcenters(geometry, reach) c);
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
@@ -477,7 +476,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[], caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_follow(lost boolean, attached oid[])
  RETURNS bigint
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -491,7 +490,7 @@ DECLARE
     queued bigint := 0;
     n bigint;
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF lost THEN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
         -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
@@ -524,7 +523,8 @@ BEGIN
     SELECT relation = i.source OR relation = i.labels_from OR pg_partition_root(relation) IN (i.source, i.labels_from),
            
                CASE WHEN (pg_identify_object_as_address('pg_class'::regclass, i.source, 0)).object_names = '{public,product}'::text[]
-                    THEN has_schema_privilege('public', 'USAGE') ELSE false END
+                    THEN has_schema_privilege('public', 'USAGE') AND NOT row_security_active(i.source::oid)
+                         AND (SELECT bool_and(pg_has_role(c.relowner, current_user, 'USAGE')) FROM pg_class c WHERE c.oid = i.source) ELSE false END
                AND 3 = (SELECT count(*) FROM pg_attribute a
                            WHERE a.attrelid = i.source AND a.attname = ANY ('{id,embedding,tags}'::name[]) AND (a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND (a.attnum = i.key_attnum OR i.source <> i.source_oid) OR a.attname = 'embedding' AND CASE format_type(a.atttypid, NULL) WHEN 'extensions.vector' THEN has_schema_privilege('extensions', 'USAGE') ELSE false END AND a.atttypmod = 3 AND (a.attnum = i.embedding_attnum OR i.source <> i.source_oid) OR a.attname = 'tags' AND a.atttypid = 'text[]'::regtype AND (a.attnum = i.labels_attnum OR i.source <> i.source_oid))
                              AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
@@ -542,7 +542,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_label_counts(percent double precision, top integer, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_labelcounts(percent double precision, top integer)
  RETURNS TABLE(name text, rows bigint)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -551,7 +551,7 @@ CREATE OR REPLACE FUNCTION foh.products_label_counts(percent double precision, t
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     RETURN QUERY
         SELECT l.name, count(*)
         FROM (SELECT s.tags::text[] AS labels FROM public.product s TABLESAMPLE SYSTEM (percent)) r
@@ -582,9 +582,7 @@ DECLARE
     truncated bigint := 0;
     unplaced bigint[];
     centers int[];
-    -- The query as rows and centers are compared with it.
-    unit extensions.vector := extensions.l2_normalize(vector);
-    query_geometry bit(129);
+    query_geometry bit(512);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -602,7 +600,7 @@ BEGIN
            coalesce(shortlist, NULL, m.shortlist,
                     CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
            m.probes, m.weight_code, m.weight_votes, q.geometry, B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
-           ARRAY(SELECT n.center FROM foh.products_nearest_centers(q.geometry, m.probes) n)
+           ARRAY(SELECT n.center FROM foh.products_nearestcenters(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
     FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
                  coalesce(probes, NULL, m.probes, 7) AS probes,
@@ -611,7 +609,7 @@ BEGIN
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
                   WHERE labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
-    CROSS JOIN (SELECT extensions.binary_quantize((unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit OPERATOR(extensions.||) unit) OPERATOR(extensions.-) g.threshold) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
+    CROSS JOIN (SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
         IF fallback IS NOT NULL THEN
@@ -714,7 +712,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_nearest_centers(geometry bit, wanted integer)
+CREATE OR REPLACE FUNCTION foh.products_nearestcenters(geometry bit, wanted integer)
  RETURNS TABLE(center integer)
  LANGUAGE sql
  STABLE PARALLEL SAFE
@@ -731,17 +729,17 @@ CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])
  LANGUAGE sql
  STABLE
 AS $function$
-    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM foh.products_nearest_centers(r.geometry, 1) n), 0)
+    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM foh.products_nearestcenters(r.geometry, 1) n), 0)
     FROM (
-        SELECT extensions.binary_quantize((b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u OPERATOR(extensions.||) b.u) OPERATOR(extensions.-) g.threshold) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks
+        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 1 FROM (SELECT extensions.subvector(w.x, 1, 2) AS a, extensions.subvector(w.x, 3, 1) OPERATOR(extensions.||) '[0]'::extensions.vector AS b FROM (SELECT (extensions.l2_normalize($1)) OPERATOR(extensions.*) g.signs::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 2 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks
         FROM (
-            SELECT a.u, a.signature,
+            SELECT a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
                                WHERE -(p.weights OPERATOR(extensions.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
                            B'0000000000000000')
                     FROM foh.products_projection p) AS code
             FROM (
-                SELECT extensions.l2_normalize($1) AS u, l.anchor, l.signature,
+                SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
                       -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
@@ -775,18 +773,18 @@ AS $function$
     FROM (VALUES (1)) AS one LEFT JOIN LATERAL foh.products_place($2, $3) p ON $2 IS NOT NULL
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_repair(caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_repair()
  RETURNS TABLE(missing bigint, gone bigint, changed bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET row_security TO 'on'
+ SET row_security TO 'off'
  SET plan_cache_mode TO 'force_custom_plan'
  SET jit TO 'off'
 AS $function$
 #variable_conflict use_column
 BEGIN
-PERFORM foh._guard('products', caller);
+PERFORM foh._open('public.product');
 RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't'
@@ -826,7 +824,7 @@ FROM difference d;
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[], after bigint DEFAULT NULL::bigint, wanted integer DEFAULT NULL::integer, sampled bigint DEFAULT '4294967296'::bigint, held_out bigint DEFAULT '4294967296'::bigint, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[], after bigint DEFAULT NULL::bigint, wanted integer DEFAULT NULL::integer, sampled bigint DEFAULT '4294967296'::bigint, held_out bigint DEFAULT '4294967296'::bigint)
  RETURNS TABLE(key bigint, x vector, labels text[])
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -837,7 +835,7 @@ CREATE OR REPLACE FUNCTION foh.products_rows(keys bigint[] DEFAULT NULL::bigint[
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM foh._guard('products', caller);
+    PERFORM foh._open('public.product');
     IF keys IS NOT NULL THEN
         RETURN QUERY SELECT v.* FROM (SELECT s.id AS key, s.embedding AS x, s.tags::text[] AS labels FROM public.product s
                                       WHERE s.id = ANY ($1) OFFSET 0) v WHERE v.x IS NOT NULL;
@@ -873,7 +871,7 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     near pg_catalog.record;
-    dial pg_catalog.float8 := foh.products_dial_factor(labels);
+    dial pg_catalog.float8 := foh.products_dialfactor(labels);
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
@@ -910,7 +908,7 @@ BEGIN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT e.key, e.distance,
-                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bit_score(e.distance) ELSE foh.products_exact_score(s.x, $1, $5) END
+                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bitscore(e.distance) ELSE foh.products_exactscore(s.x, $1, $5) END
                                  OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                       FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
                       CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
@@ -921,7 +919,7 @@ BEGIN
                 INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, e.distance, foh.products_bit_score(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
+            RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
@@ -930,7 +928,7 @@ BEGIN
                 RETURN;
             END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exact_score(s.x, query, near.scale) ELSE foh.products_bit_score(e.distance) END
+            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exactscore(s.x, query, near.scale) ELSE foh.products_bitscore(e.distance) END
                              OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
@@ -938,7 +936,7 @@ BEGIN
                   ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, foh.products_exact_score(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
+            FROM (SELECT e.key, e.distance, foh.products_exactscore(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
                   FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
                   CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
                   WHERE s.x IS NOT NULL
@@ -986,19 +984,19 @@ AS $function$
           WHERE i.id = 1 OFFSET 0) s
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false, caller text DEFAULT foh._identity())
+CREATE OR REPLACE FUNCTION foh.products_unchanged(counted boolean DEFAULT false)
  RETURNS bigint
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET quote_all_identifiers TO 'off'
- SET row_security TO 'on'
+ SET row_security TO 'off'
 AS $function$
 BEGIN
-    PERFORM foh._guard('products', caller);
     IF foh.products_intact((SELECT i.source FROM foh.index i WHERE i.id = 1)) IS NOT TRUE THEN
         RETURN NULL;
     ELSIF counted THEN
+        PERFORM foh._open('public.product');
         RETURN (SELECT count(*) FROM public.product s WHERE s.embedding IS NOT NULL);
     END IF;
     RETURN 0;

@@ -185,6 +185,7 @@ class Shop:
             return
         bits = self.run("SELECT geometry FROM foh.index WHERE name = %s", [self.index]).fetchone()[0]
         made = Geometry.fit(np.asarray(rows), bits, self.distance, seed=0)
+        self.geometry = made
         values = [text(made.signs), text(made.threshold), made.reach]
         self.run("UPDATE {quantizer} SET signs = %s, threshold = %s, reach = %s", values)
 
