@@ -10,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg.arrays.codes import CodeArray, check_codes, smallest
-from foh_pg.clustering.signs import BLOCK_ROWS, Positions, Values, signs
+from foh_pg.clustering.signs import Positions, Values, signs
 from foh_pg.errors import InputError
 
 # Areas in which the home of a row is looked for; a search looks into one more for every four probes.
 NEAR_AREAS = 8
 PROBES_PER_AREA = 4
+
+# Rows at a time: for each of these blocks the centers of all areas that are near to any row are unpacked.
+BLOCK_ROWS = 16_384
 
 # So many largest values are sooner found one by one.
 FEW = 16
@@ -81,12 +84,12 @@ def find_homes(
     # As many areas as surely hold enough centers: those with the fewest, taken together.
     fewest = np.cumsum(np.sort(np.diff(bounds)))
     count = min(len(areas), max(looked, int(np.searchsorted(fewest, homes)) + 1))
-    first, right = signs(areas).T, signs(centers)[order]
+    first, ordered = signs(areas).T, centers[order]
     found = np.empty((len(rows), homes), dtype=np.int64)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = signs(rows[start : start + BLOCK_ROWS])
         near = _largest(block @ first, count)
-        found[start : start + len(block)] = _best(block, near, right, order, bounds, homes)
+        found[start : start + len(block)] = _best(block, near, ordered, order, bounds, homes)
     return found
 
 
@@ -104,7 +107,7 @@ def _largest(values: Values, count: int) -> Positions:
 
 
 def _best(
-    rows: Values, near: Positions, centers: Values, order: Positions, bounds: Positions, homes: int
+    rows: Values, near: Positions, centers: CodeArray, order: Positions, bounds: Positions, homes: int
 ) -> Positions:
     """The nearest centers of rows in the areas `near` (n, areas) to them; `order` has their positions."""
     count = near.shape[1]
@@ -119,7 +122,7 @@ def _best(
         if low == high:
             continue
         who = pairs[begins[i] : begins[i + 1]] // count
-        equal = rows[who] @ centers[low:high].T
+        equal = rows[who] @ signs(centers[low:high]).T
         if homes == 1:
             top = equal.argmax(axis=1)
             value = np.take_along_axis(equal, top[:, None], axis=1)[:, 0]

@@ -11,8 +11,9 @@ from foh_pg.arrays.codes import CodeArray
 Values = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.int64]
 
-# Rows whose signs exist at a time.
+# Rows and groups whose signs exist at a time.
 BLOCK_ROWS = 4096
+BLOCK_GROUPS = 1024
 
 
 def signs(bits: CodeArray) -> Values:
@@ -55,10 +56,19 @@ def majority(rows: CodeArray, group: Positions, before: CodeArray) -> CodeArray:
     >>> majority(rows, np.array([0, 0, 0]), rows[:1]) == 0b01000000
     array([[ True]])
     """
-    totals = 0.5 * signs(before)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        of = group[start : start + BLOCK_ROWS]
-        ones = np.ones(len(of), dtype=np.float32)
-        member = sparse.csr_matrix((ones, (of, np.arange(len(of)))), shape=(len(before), len(of)))
-        totals += member @ signs(rows[start : start + BLOCK_ROWS])
-    return np.packbits(totals > 0, axis=1)
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(before) + 1))
+    found = np.empty_like(before)
+    for low in range(0, len(before), BLOCK_GROUPS):
+        high = min(low + BLOCK_GROUPS, len(before))
+        mine = order[bounds[low] : bounds[high]]
+        totals = 0.5 * signs(before[low:high])
+        for start in range(0, len(mine), BLOCK_ROWS):
+            some = mine[start : start + BLOCK_ROWS]
+            ones = np.ones(len(some), dtype=np.float32)
+            member = sparse.csr_matrix(
+                (ones, (group[some] - low, np.arange(len(some)))), shape=(high - low, len(some))
+            )
+            totals += member @ signs(rows[some])
+        found[low:high] = np.packbits(totals > 0, axis=1)
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from foh_pg.arrays.label_habits import strange_labels
 from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 from foh_pg.doctor.guard import guarded
 
@@ -28,7 +29,8 @@ SELECT i.name, i.status, s.status AS state, s.rows, s.stream, s.deferred, s.stal
        extract(epoch FROM clock_timestamp() - r.started_at)::float8 AS run_ago, r.error,
        (SELECT count(*) FROM (SELECT x.metrics FROM foh.run x
                               WHERE x.index = i.id AND x.metrics ? 'map' ORDER BY x.id DESC LIMIT 3) x
-        WHERE x.metrics ? 'refused') AS refused
+        WHERE x.metrics ? 'refused') AS refused,
+       ARRAY(SELECT l.name FROM foh.label l WHERE l.index = i.id ORDER BY l.name) AS names
 FROM foh.index i
 JOIN foh.index_stat s ON s.name = i.name
 LEFT JOIN LATERAL (
@@ -189,6 +191,8 @@ def model(row: Row) -> Iterator[Finding]:
             f"foh-pg build {word} --again trains on the rows there are, once {LABELLED} of them have labels",
             name,
         )
+    for problem, cure in strange_labels(row["names"], row["rows"]):
+        yield Finding("labels", WARNING, problem, f"{cure}; then foh-pg refresh {word} --labels", name)
     if row["refused"] >= REFUSED:
         yield Finding(
             "model",

@@ -51,12 +51,12 @@ def template(name: str, body: str) -> str:
 
 def for_owner(name: str, owner: str | None) -> str:
     """A file of `sql/` that asks for the role a migration works for: as a literal, or NULL for none."""
-    if owner is None:
-        literal = "NULL"
-    else:
-        quoted = owner.replace("\\", "\\\\").replace("'", "''")
-        literal = f"E'{quoted}'"
-    return files.sql(name).replace("{owner}", literal)
+    return files.sql(name).replace("{owner}", "NULL" if owner is None else _ascii_literal(owner))
+
+
+def _ascii_literal(text: str) -> str:
+    """A string constant that ends no quote, fills no placeholder and is the same in every encoding."""
+    return "E'" + "".join(c if c.isascii() and c.isalnum() else f"\\U{ord(c):08X}" for c in text) + "'"
 
 
 def as_owner(statement: str, owner: str) -> str:

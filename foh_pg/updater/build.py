@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.label_habits import strange_labels
 from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
@@ -142,6 +143,9 @@ class Trained:
 def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
     """Learn from a sample of all rows, in stages, or take random hyperplanes through its mean."""
     learner = training.new_learner(index)
+    labelled = int(np.count_nonzero(sample.labels.lengths))
+    for problem, cure in strange_labels(np.unique(sample.labels.values).tolist(), labelled):
+        run.note(f"{problem}; {cure}")
     held = training.held_out(index, sample)
     usable = ~held & ((sample.labels.lengths > 0) if learner.supervised else True)
     none = index.keys.empty()

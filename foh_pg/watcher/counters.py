@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from foh_pg.tables.run import Run
 
@@ -52,36 +59,51 @@ METRICS = (
 MEASURES = ("p10", "p100", "map100", "recall10")
 WAYS = ("index", "exact", "random")
 
-Labels = tuple[tuple[str, str], ...]
+# Labels of a metric where they are not the index alone.
+LABELS = {
+    "foh_phase_seconds_total": ("index", "phase"),
+    **{f"foh_evaluated_{measure}": ("index", "way") for measure in MEASURES},
+    "foh_last_poll_timestamp_seconds": (),
+    "foh_connected": (),
+    "foh_connection_errors_total": (),
+    "foh_info": ("version",),
+}
+
+# A watcher is a process of its own: when a counter was made says no more than when it started.
+disable_created_metrics()
 
 
 class Counters:
     """Counters and gauges by name and labels; written by the watcher, read by whoever scrapes."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[Labels, float]] = {name: {} for name, _, _ in METRICS}
-        self._lock = threading.Lock()
+        self.registry = CollectorRegistry()
+        kinds = {"counter": Counter, "gauge": Gauge}
+        self._metrics: dict[str, Counter | Gauge] = {
+            name: kinds[kind](name, about, LABELS.get(name, ("index",)), registry=self.registry)
+            for name, kind, about in METRICS
+        }
 
     def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
-        with self._lock:
-            values, key = self._values[name], tuple(sorted(labels.items()))
-            values[key] = values.get(key, 0.0) + amount
+        metric = self._metrics[name]
+        (metric.labels(**labels) if labels else metric).inc(amount)
 
     def set(self, name: str, value: float, **labels: str) -> None:
-        with self._lock:
-            self._values[name][tuple(sorted(labels.items()))] = float(value)
+        metric = self._metrics[name]
+        assert isinstance(metric, Gauge)
+        (metric.labels(**labels) if labels else metric).set(value)
 
     def get(self, name: str, **labels: str) -> float:
-        with self._lock:
-            return self._values[name].get(tuple(sorted(labels.items())), 0.0)
+        return self.registry.get_sample_value(name, labels) or 0.0
 
     def keep(self, indexes: Iterable[str]) -> None:
         """Drop what belongs to indexes that are there no longer."""
         kept = set(indexes)
-        with self._lock:
-            for values in self._values.values():
-                for labels in [key for key in values if dict(key).get("index") not in (None, *kept)]:
-                    del values[labels]
+        for name, metric in self._metrics.items():
+            names = LABELS.get(name, ("index",))
+            for sample in [sample for family in metric.collect() for sample in family.samples]:
+                if "index" in names and sample.labels["index"] not in kept:
+                    metric.remove(*(sample.labels[label] for label in names))
 
     def start(self, index: str) -> None:
         """Begin at zero what is counted per index: a rate needs a first value."""
@@ -120,29 +142,7 @@ class Counters:
         --------
         >>> counters = Counters()
         >>> counters.add("foh_rows_total", 3, index='a "b"')
-        >>> print(counters.text(), end="")
-        # HELP foh_rows_total Stream entries consumed.
-        # TYPE foh_rows_total counter
-        foh_rows_total{index="a \\\\"b\\\\""} 3
+        >>> [line for line in counters.text().splitlines() if "foh_rows_total{" in line]
+        ['foh_rows_total{index="a \\\\"b\\\\""} 3.0']
         """
-        lines = []
-        with self._lock:
-            for name, kind, about in METRICS:
-                if self._values[name]:
-                    lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-                    lines += [
-                        f"{name}{braces(dict(labels))} {value:.15g}"
-                        for labels, value in sorted(self._values[name].items())
-                    ]
-        return "".join(f"{line}\n" for line in lines)
-
-
-def braces(labels: Mapping[str, str]) -> str:
-    """Labels as the format wants them, quoted."""
-    if not labels:
-        return ""
-    quoted = (
-        (name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
-        for name, value in labels.items()
-    )
-    return "{" + ",".join(f'{name}="{value}"' for name, value in quoted) + "}"
+        return generate_latest(self.registry).decode()

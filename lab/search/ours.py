@@ -105,7 +105,7 @@ def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
         bits=sql.Literal(bits),
         list=sql.Identifier("foh", f"{name}_list"),
         place=sql.Identifier("foh", f"{name}_place"),
-        nearest=sql.Identifier("foh", f"{name}_nearest_centers"),
+        nearest=sql.Identifier("foh", f"{name}_nearestcenters"),
         probes=sql.Literal(probes),
         k=sql.Literal(k),
     )

@@ -16,7 +16,7 @@ BEGIN
     END IF;
 
     SELECT string_agg(oid::regprocedure::text, ', ') INTO victim
-    FROM pg_proc WHERE pronamespace = 'foh'::regnamespace AND proname <> '_as_owner';
+    FROM pg_proc WHERE pronamespace = 'foh'::regnamespace AND oid IS DISTINCT FROM to_regprocedure('foh._as_owner(text)');
     IF victim IS NOT NULL THEN
         EXECUTE 'DROP ROUTINE ' || victim;
     END IF;

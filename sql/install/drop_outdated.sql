@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     FOR f IN SELECT p.oid::regprocedure AS signature, p.proname, p.proacl, p.proowner FROM pg_proc p
              WHERE p.pronamespace = 'foh'::regnamespace AND p.ctid = ANY (before)
-               AND p.proname <> '_as_owner' AND NOT EXISTS (SELECT FROM foh.index i WHERE p.oid IN (SELECT o.oid FROM foh._functions(i.name) o))
+               AND p.oid IS DISTINCT FROM to_regprocedure('foh._as_owner(text)') AND NOT EXISTS (SELECT FROM foh.index i WHERE p.oid IN (SELECT o.oid FROM foh._functions(i.name) o))
     LOOP
         FOR g IN SELECT n.oid::regprocedure AS successor, a.grantee::regrole AS role
                  FROM pg_proc n, aclexplode(f.proacl) a

@@ -1,18 +1,16 @@
--- After the last statement that was run as the owner of schema foh by another role. Some code runs when a transaction ends, as the role
--- of the session: cursors that are held, and, before PostgreSQL 18, constraint triggers that were deferred. If the owner could have
--- left such a thing behind, the migration is not finished.
+-- After the last statement that was run as the owner of schema foh by another role. Before PostgreSQL 18 what was deferred runs at COMMIT
+-- as the role of the session: constraint triggers, and what an exclusion constraint computes. If the owner could have left such a thing
+-- behind, the migration is not finished. Foreign keys are checked as the owners of their tables.
 DO $foh$
 DECLARE
     left_behind pg_catalog.text;
 BEGIN
-    SELECT pg_catalog.min(t.what) INTO left_behind FROM (
-        SELECT pg_catalog.format('the trigger %I of %s can be deferred', g.tgname, g.tgrelid::pg_catalog.regclass) AS what
-        FROM pg_catalog.pg_trigger g
-        WHERE g.tgdeferrable AND NOT g.tgisinternal AND pg_catalog.current_setting('server_version_num')::int OPERATOR(pg_catalog.<) 180000
-        UNION ALL
-        SELECT pg_catalog.format('the cursor %I is held', c.name) FROM pg_catalog.pg_cursors c WHERE c.is_holdable) t;
+    SELECT pg_catalog.min(pg_catalog.format('the trigger %I of %s', g.tgname, g.tgrelid::pg_catalog.regclass)) INTO left_behind
+    FROM pg_catalog.pg_trigger g LEFT JOIN pg_catalog.pg_index x ON x.indexrelid OPERATOR(pg_catalog.=) g.tgconstrindid
+    WHERE g.tgdeferrable AND (NOT g.tgisinternal OR x.indexprs IS NOT NULL OR x.indpred IS NOT NULL)
+      AND pg_catalog.current_setting('server_version_num')::int OPERATOR(pg_catalog.<) 180000;
     IF left_behind IS NOT NULL THEN
-        RAISE EXCEPTION 'role % cannot migrate for the owner of schema foh: %, and would run with the rights of %',
+        RAISE EXCEPTION 'role % cannot migrate for the owner of schema foh: % can be deferred, and would run with the rights of %',
             pg_catalog.quote_ident(current_user), left_behind, pg_catalog.quote_ident(current_user)
             USING ERRCODE = 'FH001', HINT = 'Connect as the owner of schema foh.';
     END IF;

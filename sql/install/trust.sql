@@ -22,6 +22,12 @@ BEGIN
             -- A function may call one that is made later.
             pg_catalog.set_config('check_function_bodies', 'off', true);
     PERFORM set_config('foh.installed', 'no', true);
+    IF wanted IS NOT NULL AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = wanted) THEN
+        RAISE EXCEPTION 'there is no role %', quote_ident(wanted) USING ERRCODE = 'FH001', HINT = 'Name the role that owns the tables of the application.';
+    ELSIF NOT (pg_has_role(wanted, CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AND pg_has_role(wanted, 'USAGE')) THEN
+        RAISE EXCEPTION '% may not act for role %', quote_ident(current_user), quote_ident(wanted)
+            USING ERRCODE = 'FH001', HINT = format('Connect as %I, or let a superuser GRANT %1$I TO %I.', wanted, current_user);
+    END IF;
     SELECT n.oid, n.nspowner AS owner, r.rolname, r.rolsuper INTO schema
     FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'foh';
     IF NOT FOUND THEN
@@ -38,10 +44,14 @@ BEGIN
         -- Judged later, when something is to be installed there; nothing in it is read.
         RETURN;
     END IF;
-    -- Only a migration reads these tables with rights that the owner of the schema may not have.
+    -- A migration reads these tables with rights that the owner of the schema may not have, so that role must not change them meanwhile.
     IF wanted IS NOT NULL THEN
+        IF current_setting('transaction_isolation') <> 'read committed' THEN
+            RAISE EXCEPTION 'a migration for another role needs isolation level READ COMMITTED, and this transaction has %', upper(current_setting('transaction_isolation'))
+                USING ERRCODE = 'FH001', HINT = 'An older snapshot does not show what is in the schema now.';
+        END IF;
         FOR problem IN SELECT c.oid::regclass FROM pg_class c WHERE c.relnamespace = schema.oid AND c.relname IN ('alembic_version', 'code') AND c.relkind = 'r' LOOP
-            EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', problem);
+            EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', problem);
         END LOOP;
     END IF;
     SELECT min(o.found) INTO problem FROM (
@@ -54,8 +64,14 @@ BEGIN
             WHEN EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)) THEN 'takes part in inheritance'
             WHEN EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (a.atthasdef
                          OR (a.attname, a.atttypid::regtype::text) NOT IN (('version_num', 'character varying'), ('digest', 'text'), ('version', 'text')))) THEN 'has other columns'
+            -- The planner computes what is constant in an expression, whoever asks for a row of the table.
+            WHEN EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND (x.indexprs IS NOT NULL OR x.indpred IS NOT NULL)) THEN 'has an index with an expression'
+            WHEN EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c') THEN 'has a CHECK constraint'
+            WHEN EXISTS (SELECT FROM pg_statistic_ext e WHERE e.stxrelid = c.oid) THEN 'has statistics'
         END AS found
         FROM pg_class c WHERE c.relnamespace = schema.oid AND c.relname IN ('alembic_version', 'code')
+        UNION ALL
+        SELECT 'foh.code is missing' WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = schema.oid AND c.relname = 'code')
         UNION ALL
         SELECT format('foh.%I belongs to %I', c.relname, pg_get_userbyid(c.relowner)) FROM pg_class c WHERE c.relnamespace = schema.oid AND c.relowner <> schema.owner
         UNION ALL

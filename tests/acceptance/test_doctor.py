@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from foh_pg.cli import app
 from foh_pg.schema import installed
+from foh_pg.updater import build
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
 from tests.support.postgres import Database, install_pgvector
@@ -313,3 +314,28 @@ class TestNeverDies:
         found = doctor()
         assert "delete on public.product" in only(found, "triggers")["found"]
         assert "could not be looked at: column x.metrics does not exist" in only(found, "stream")["found"]
+
+
+def test_labels_that_are_lists_in_one_text(
+    connection: psycopg.Connection[Any], doctor: Callable[..., Findings], database: Database
+) -> None:
+    connection.execute("CREATE TABLE product (id int PRIMARY KEY, embedding extensions.vector(3), tags text)")
+    connection.execute(
+        """INSERT INTO product SELECT i, ARRAY[i, i % 7, 1]::real[]::extensions.vector,
+                  CASE WHEN i % 10 > 0 THEN format('red,size %s', i) WHEN i % 20 = 0 THEN '' END
+           FROM generate_series(1, 300) i"""
+    )
+    connection.execute(
+        "SELECT foh.create_index('products', source => 'product', embedding => 'embedding', labels => 'tags', bits => 16)"
+    )
+    notes = build(database.dsn(), "products").notes
+    commas, different = [note for note in notes if "label" in note and ";" in note]
+    assert commas.startswith(
+        "270 of 270 labels have a comma in them, such as 'red,size 1': each text is one label;"
+    )
+    assert different.startswith(
+        "270 different labels on 270 rows: labels that no other row has teach nothing;"
+    )
+    found = [finding for finding in doctor() if finding["check"] == "labels"]
+    assert [finding["severity"] for finding in found] == ["warning", "warning"]
+    assert "string_to_array(column, ',')" in found[0]["cure"]

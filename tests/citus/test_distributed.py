@@ -224,27 +224,6 @@ def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -
     assert inbox(owner) == 0
 
 
-def test_no_function_of_an_owner_runs_as_its_caller(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
-    """An owner may alter its functions so that a superuser who calls them would run what the owner attached."""
-    built(cluster, owner)
-    superuser = cluster.connect(None)
-    calls = {
-        "pull(int, boolean, text)": "pull(10)",
-        "pulled(uuid[], text)": "pulled('{}')",
-        "inbox_stat(text)": "inbox_stat()",
-        "inbox_keys()": "inbox_keys()",
-        "record_shards(text)": "record_shards()",
-        "source_rows(int[])": "source_rows()",
-    }
-    for signature, call in calls.items():
-        owner.execute(f"ALTER FUNCTION foh.digits_{signature} SECURITY INVOKER")
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="was altered"):
-            superuser.execute(f"SELECT foh.digits_{call}")
-    owner.execute("SELECT foh.refresh('digits')")
-    for call in calls.values():
-        superuser.execute(f"SELECT foh.digits_{call}")
-
-
 @pytest.mark.parametrize("key", ["int", "bigint", "uuid", "text", "varchar"])
 def test_every_type_of_key(cluster: Cluster, owner: psycopg.Connection[Any], key: str) -> None:
     distribute(owner, key=key)

@@ -34,7 +34,7 @@ def empty(new_database: Callable[..., Database]) -> Database:
 
 @pytest.fixture
 def fresh(new_database: Callable[..., Database]) -> Database:
-    """Ours, installed by `installer`, and nothing granted since."""
+    """Ours, installed by `installer` for itself."""
     database = with_pgvector(new_database())
     migrate(database.connect("installer"))
     return database
@@ -49,6 +49,12 @@ def has_schema(connection: psycopg.Connection[Any]) -> bool:
     return connection.execute("SELECT to_regnamespace('foh') IS NOT NULL").fetchone() == (True,)
 
 
+def belongs_to(connection: psycopg.Connection[Any]) -> str:
+    owner = connection.execute("SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'")
+    ((name,),) = owner.fetchall()
+    return str(name)
+
+
 class TestInstall:
     def test_says_where_it_started_and_ended(self, empty: Database) -> None:
         with empty.connect("installer") as installer:
@@ -57,16 +63,34 @@ class TestInstall:
             assert migrations.revision(installer) == migrations.head()
             assert migrate(installer) == (migrations.head(), migrations.head())
 
-    def test_everything_belongs_to_a_role_that_cannot_log_in(self, database: Database) -> None:
-        connection = database.connect("installer")
-        owners = connection.execute(
-            """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'foh'::regnamespace
+    @pytest.mark.parametrize("by", [None, "installer"])
+    def test_everything_belongs_to_the_owner(self, empty: Database, server: Server, by: str | None) -> None:
+        """The role that installs, or the one that it installs for; and no role is made."""
+        roles = sql.SQL(
+            # Other tests make roles at the same time.
+            "SELECT array_agg(rolname ORDER BY rolname) FROM pg_roles WHERE rolname ~ '^foh' AND rolname !~ '^foh_test'"
+        )
+        before = server.execute(roles).fetchone()
+        migrate(empty.connect(by), owner=None if by else "app_owner")
+        owners = (
+            empty.connect(None)
+            .execute(
+                """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'foh'::regnamespace
                UNION SELECT pg_get_userbyid(proowner) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace
                UNION SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"""
-        ).fetchall()
-        assert owners == [("foh_owner",)]
-        role = "SELECT rolcanlogin, rolsuper, rolcreaterole FROM pg_roles WHERE rolname = 'foh_owner'"
-        assert connection.execute(role).fetchone() == (False, False, False)
+            )
+            .fetchall()
+        )
+        assert owners == [(by or "app_owner",)]
+        assert server.execute(roles).fetchone() == before
+
+    def test_for_another_role_it_is_the_same(
+        self, empty: Database, new_database: Callable[..., Database]
+    ) -> None:
+        migrate(empty.connect(None), owner="installer")
+        itself = with_pgvector(new_database())
+        migrate(itself.connect("installer"))
+        assert dump(empty.connect("installer")) == dump(itself.connect("installer"))
 
     def test_every_function_body_is_valid(self, superuser: psycopg.Connection[Any]) -> None:
         functions = superuser.execute(
@@ -237,11 +261,10 @@ class TestRefusals:
         installer = empty.connect("installer")
         installer.execute("CREATE SCHEMA foh")
         migrate(installer)
-        owner = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"
-        assert installer.execute(owner).fetchone() == ("foh_owner",)
+        assert belongs_to(installer) == "installer"
 
-    def test_a_newer_schema(self, database: Database) -> None:
-        installer = database.connect("installer")
+    def test_a_newer_schema(self, fresh: Database) -> None:
+        installer = fresh.connect("installer")
         installer.execute("UPDATE foh.alembic_version SET version_num = '9999'")
         with pytest.raises(SchemaError, match=r"'9999'.*newer.*upgrade the package"):
             migrate(installer)
@@ -254,21 +277,20 @@ class TestRefusals:
         with pytest.raises(InputError, match=r"no revision 'nonsense'.*0001"):
             migrate(installer, "nonsense")
 
-    def test_a_stranger(self, database: Database) -> None:
-        database.connect("installer").execute("GRANT USAGE ON SCHEMA foh TO app_writer")
-        database.connect("installer").execute("GRANT SELECT ON foh.alembic_version TO app_writer")
-        with pytest.raises(SchemaError, match="belongs to foh_owner, and app_writer is no member"):
-            migrate(database.connect("app_writer"), "0001")
+    def test_a_stranger(self, fresh: Database) -> None:
+        installer = fresh.connect("installer")
+        installer.execute("GRANT USAGE ON SCHEMA foh TO app_writer")
+        installer.execute("GRANT SELECT ON foh.alembic_version TO app_writer")
+        with pytest.raises(
+            SchemaError, match="belongs to role installer, and this migration is for app_writer"
+        ):
+            migrate(fresh.connect("app_writer"), "base")
+        with pytest.raises(SchemaError, match="app_writer may not act for role installer"):
+            migrate(fresh.connect("app_writer"), "base", "installer")
 
     def test_a_role_that_may_not_create_schemas(self, empty: Database) -> None:
         with pytest.raises(SchemaError, match="GRANT CREATE ON DATABASE"):
             migrate(empty.connect("app_writer"))
-
-    def test_an_owner_that_can_log_in(self, private_server: Server) -> None:
-        database = with_pgvector(private_server.create_database())
-        private_server.execute(sql.SQL("CREATE ROLE foh_owner LOGIN"))
-        with pytest.raises(SchemaError, match="ALTER ROLE foh_owner NOLOGIN"):
-            migrate(database.connect(None))
 
     def test_a_connection_of_another_kind(self) -> None:
         with pytest.raises(InputError, match="got a str"):
@@ -288,38 +310,23 @@ class TestPlaces:
     def test_pgvectors_schema_is_closed_to_us(self, new_database: Callable[..., Database]) -> None:
         database = with_pgvector(new_database())
         database.connect(None).execute("REVOKE ALL ON SCHEMA extensions FROM PUBLIC")
-        with pytest.raises(SchemaError, match="GRANT USAGE ON SCHEMA extensions TO foh_owner"):
+        with pytest.raises(SchemaError, match="GRANT USAGE ON SCHEMA extensions TO installer"):
             migrate(database.connect("installer"))
 
-    def test_the_installer_opens_pgvectors_schema(self, new_database: Callable[..., Database]) -> None:
+    def test_a_superuser_opens_pgvectors_schema(self, new_database: Callable[..., Database]) -> None:
         database = with_pgvector(new_database())
         superuser = database.connect(None)
         superuser.execute("REVOKE ALL ON SCHEMA extensions FROM PUBLIC")
-        superuser.execute("ALTER SCHEMA extensions OWNER TO installer")
-        migrate(database.connect("installer"))
-        granted = "SELECT has_schema_privilege('foh_owner', 'extensions', 'USAGE')"
+        migrate(superuser, owner="app_owner")
+        granted = "SELECT has_schema_privilege('app_owner', 'extensions', 'USAGE')"
         assert superuser.execute(granted).fetchone() == (True,)
 
-    @pytest.mark.parametrize("role_exists", [False, True])
-    def test_an_installer_that_may_not_create_roles(self, private_server: Server, role_exists: bool) -> None:
-        database = with_pgvector(private_server.create_database())
-        if role_exists:
-            private_server.execute(sql.SQL("CREATE ROLE foh_owner NOLOGIN"))
-        database.connect(None).execute(
-            sql.SQL("GRANT CREATE ON DATABASE {} TO app_owner").format(sql.Identifier(database.name))
-        )
-        plain = database.connect("app_owner")
-        migrate(plain)
-        owner = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"
-        assert plain.execute(owner).fetchone() == ("app_owner",)
-        migrate(plain, "base")
-        assert not has_schema(plain)
-
-    def test_a_superuser_does_not_own_it(self, empty: Database) -> None:
+    def test_a_superuser_owns_what_it_makes_for_itself(self, empty: Database) -> None:
         superuser = empty.connect(None)
         migrate(superuser)
-        owner = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'foh'"
-        assert superuser.execute(owner).fetchone() == ("foh_owner",)
+        assert belongs_to(superuser) == superuser.info.user
+        migrate(superuser, "base")
+        assert not has_schema(superuser)
 
 
 class TestCode:
@@ -327,53 +334,49 @@ class TestCode:
 
     RECORDED = "SELECT digest, version FROM foh.code"
     # What another version might have: this function does something else.
-    OTHER = "CREATE OR REPLACE FUNCTION foh._dial_factor(dial float8) RETURNS float8 LANGUAGE sql AS 'SELECT 7.0::float8'"
-    FACTOR = "SELECT foh._dial_factor(0)"
+    OTHER = "CREATE OR REPLACE FUNCTION foh._learners() RETURNS text[] LANGUAGE sql AS $$ SELECT '{other}'::text[] $$"
+    LEARNERS = "SELECT foh._learners()"
 
     def test_the_digest_and_our_version_are_recorded(self, database: Database) -> None:
-        installer = database.connect("installer")
-        assert installer.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
+        owner = database.connect()
+        assert owner.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
 
     def test_other_code_is_replaced_and_every_index_rendered_again(self, database: Database) -> None:
-        owner, installer = database.connect("app_owner"), database.connect("installer")
+        owner = database.connect()
         owner.execute("CREATE TABLE product (id int PRIMARY KEY, embedding extensions.vector(3))")
         owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
-        before = dump(installer)
-        installer.execute("SET ROLE foh_owner")
-        installer.execute(self.OTHER)
-        installer.execute("DROP FUNCTION foh.products_explain")
+        before = dump(owner)
+        owner.execute(self.OTHER)
+        owner.execute("DROP FUNCTION foh.products_nearestcenters")
         # A function of an index that the present version does not have.
-        installer.execute("CREATE FUNCTION foh.products_nearest() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-        installer.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")
-        installer.execute("RESET ROLE")
-        assert migrations.code_is_outdated(installer)
-        assert migrate(installer) == (migrations.head(), migrations.head())
-        assert dump(installer) == before
-        assert installer.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
-        assert not migrations.code_is_outdated(installer)
+        owner.execute("CREATE FUNCTION foh.products_nearest() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        owner.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")
+        assert migrations.code_is_outdated(owner)
+        assert migrate(owner) == (migrations.head(), migrations.head())
+        assert dump(owner) == before
+        assert owner.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
+        assert not migrations.code_is_outdated(owner)
 
     def test_nothing_runs_where_the_digest_is_the_same(self, database: Database) -> None:
-        installer = database.connect("installer")
-        installer.execute("SET ROLE foh_owner")
-        installer.execute(self.OTHER)
-        installer.execute("RESET ROLE")
-        migrate(installer)
-        assert installer.execute(self.FACTOR).fetchone() == (7.0,)
+        owner = database.connect()
+        owner.execute(self.OTHER)
+        migrate(owner)
+        assert owner.execute(self.LEARNERS).fetchone() == (["other"],)
 
     def test_a_failure_leaves_the_code_that_was_there(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        installer = database.connect("installer")
-        before = installer.execute(self.RECORDED).fetchall()
+        owner = database.connect()
+        before = owner.execute(self.RECORDED).fetchall()
         real = script._code()
         monkeypatch.setattr(script, "_code", lambda: [*real, "SELECT 1/0"])
         with pytest.raises(psycopg.errors.DivisionByZero):
-            migrate(installer)
-        assert installer.execute(self.RECORDED).fetchall() == before
+            migrate(owner)
+        assert owner.execute(self.RECORDED).fetchall() == before
 
     def test_who_may_not_read_the_digest_is_told_nothing_of_it(self, database: Database) -> None:
-        database.connect("installer").execute("GRANT USAGE ON SCHEMA foh TO app_writer")
-        database.connect("installer").execute("GRANT SELECT ON foh.alembic_version TO app_writer")
+        database.connect().execute("GRANT USAGE ON SCHEMA foh TO app_writer")
+        database.connect().execute("GRANT SELECT ON foh.alembic_version TO app_writer")
         assert not migrations.code_is_outdated(database.connect("app_writer"))
 
 
@@ -381,27 +384,10 @@ class TestDowngrade:
     def test_back_and_up_again(self, fresh: Database) -> None:
         installer = fresh.connect("installer")
         before = dump(installer)
-        assert migrate(installer, "0002") == (migrations.head(), "0002")
-        assert migrate(installer) == ("0002", migrations.head())
-        assert dump(installer) == before
-        assert migrate(installer, "0001") == (migrations.head(), "0001")
-        assert dump(installer) != before
-        assert installer.execute(
-            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace"
-        ).fetchone() == (0,)
-        assert migrate(installer) == ("0001", migrations.head())
-        assert dump(installer) == before
-
-    def test_to_base_leaves_nothing(self, private_server: Server) -> None:
-        database = with_pgvector(private_server.create_database())
-        installer = database.connect("installer")
-        migrate(installer)
-        migrate(installer, "base")
+        assert migrate(installer, "base") == (migrations.head(), "base")
         assert not has_schema(installer)
-        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (
-            0,
-        )
-        assert migrate(installer).start == "base"
+        assert migrate(installer) == ("base", migrations.head())
+        assert dump(installer) == before
 
     @pytest.fixture
     def indexed(self, database: Database) -> Database:
@@ -411,35 +397,18 @@ class TestDowngrade:
         owner.execute("SELECT foh.create_index('products', 'product', 'embedding', bits => 16)")
         return database
 
-    def test_drops_the_indexes(self, indexed: Database) -> None:
-        """foh's owner can act for the owners of the tables, and who migrates is a member of it."""
-        owner, installer = indexed.connect("app_owner"), indexed.connect("installer")
+    @pytest.mark.parametrize("by", [None, "app_owner"])
+    def test_drops_the_indexes(self, indexed: Database, by: str | None) -> None:
+        owner = indexed.connect("app_owner")
         triggers = "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'product'::regclass"
         assert owner.execute(triggers).fetchone() != (0,)
-        migrate(installer, "base")
+        migrate(indexed.connect(by), "base", "app_owner")
         assert owner.execute(triggers).fetchone() == (0,)
         assert not has_schema(owner)
         owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
 
-    def test_the_owner_of_a_table_cannot_take_it_all_back(self, indexed: Database) -> None:
-        owner = indexed.connect("app_owner")
-        for to in ("base", "0001"):
-            with pytest.raises(SchemaError, match="belongs to foh_owner, and app_owner is no member"):
-                migrate(owner, to)
-        assert migrations.revision(owner) == migrations.head()
-        owner.execute("INSERT INTO product VALUES (1, '[1,2,3]')")
-        assert owner.execute("SELECT count(*) FROM foh.products_stream").fetchone() == (1,)
-
-    def test_the_role_stays_while_another_database_uses_it(self, database: Database, server: Server) -> None:
-        installer = database.connect("installer")
-        migrate(installer, "base")
-        assert not has_schema(installer)
-        assert installer.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'foh_owner'").fetchone() == (
-            1,
-        )
-
     def test_does_not_take_what_somebody_put_there(self, database: Database) -> None:
-        installer = database.connect("installer")
+        installer = database.connect()
         database.connect(None).execute(
             "CREATE OPERATOR foh.=== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4eq)"
         )
@@ -472,15 +441,15 @@ class TestOffline:
         assert (result.returncode, result.stderr) == (0, "")
         assert dump(empty.connect("installer")) == dump(fresh.connect("installer"))
 
-    def test_downgrade(self, database: Database) -> None:
-        self.run(database, offline(to="base", start="head"))
-        assert not has_schema(database.connect("installer"))
+    def test_downgrade(self, fresh: Database) -> None:
+        self.run(fresh, offline(to="base", start="head"))
+        assert not has_schema(fresh.connect("installer"))
 
-    def test_step_by_step(self, empty: Database, fresh: Database) -> None:
-        self.run(empty, offline(to="0001"))
-        assert migrations.revision(empty.connect("installer")) == "0001"
-        self.run(empty, offline(start="0001"))
+    def test_for_another_role(self, empty: Database, fresh: Database) -> None:
+        empty.connect(None).execute(offline(owner="installer").encode())
         assert dump(empty.connect("installer")) == dump(fresh.connect("installer"))
+        empty.connect(None).execute(offline(to="base", start="head", owner="installer").encode())
+        assert not has_schema(empty.connect("installer"))
 
     def test_twice_changes_nothing(self, empty: Database) -> None:
         self.run(empty, offline())
@@ -496,13 +465,3 @@ class TestOffline:
             command, check=True, env={"PGHOST": "/nowhere"}, capture_output=True, text=True
         )
         assert "CREATE TABLE foh.alembic_version" in printed.stdout
-
-
-def test_functions_of_an_index_on_a_table_of_a_superuser(superuser: psycopg.Connection[Any]) -> None:
-    """Functions that read such a table belong to a role whose grants foh's owner may not touch."""
-    superuser.execute("CREATE TABLE theirs (id int PRIMARY KEY, embedding extensions.vector(3))")
-    superuser.execute("SELECT foh.create_index('theirs', 'theirs', 'embedding')")
-    superuser.execute("UPDATE foh.code SET digest = 'of an earlier version'")
-    migrate(superuser)
-    open_to_all = "SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND has_function_privilege('public', p.oid, 'EXECUTE')"
-    assert superuser.execute(open_to_all).fetchone() == (0,)

@@ -17,15 +17,13 @@ CHANGE = """
 UPDATE foh.template SET body = replace(body, 'probes int DEFAULT NULL)', 'probes int DEFAULT NULL, salt int DEFAULT 0)')
 WHERE name = 'candidates'
 """
-REGENERATE = "SELECT foh._define_functions(i) FROM foh.index i"
+REGENERATE = "SELECT foh._make_functions(i) FROM foh.index i"
 
 
 @pytest.fixture
 def migrator(database: Database) -> Connection:
     """Who runs migrations, as the owner of schema foh."""
-    connection = database.connect("installer")
-    connection.execute("SET ROLE foh_owner")
-    return connection
+    return database.connect("app_owner")
 
 
 @pytest.fixture

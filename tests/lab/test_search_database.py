@@ -104,7 +104,7 @@ def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders,
     [form] = (form for form in contender.forms if form.k == 100)
     for query in rows.data.X[rows.queries][:10]:
         near = connection.execute(
-            "SELECT n.center FROM foh.pool_place(%s, NULL) p, foh.pool_nearest_centers(p.geometry, %s) n",
+            "SELECT n.center FROM foh.pool_place(%s, NULL) p, foh.pool_nearestcenters(p.geometry, %s) n",
             (query, options["probes"]),
         ).fetchall()
         reached = set().union(*(lists[center] for (center,) in near))

@@ -17,7 +17,15 @@ from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
 EMBEDDINGS = ("vector", "halfvec", "_float4", "_float8")
-LABELS = ("text", "varchar", "int2", "int4", "int8")
+LABELS = ("text", "varchar", "bpchar", "char", "name", "bool", "uuid", "int2", "int4", "int8")
+# The labels of a row as an array; an empty text is none, as in foh._names.
+ONE = "ARRAY[nullif({}::text, '')]"
+MANY = "pg_catalog.array_replace({}::text[], '', NULL)"
+JSON = (
+    "CASE pg_catalog.jsonb_typeof({0}) WHEN 'array' THEN ARRAY(SELECT nullif(e.value #>> '{{}}', '')"
+    " FROM pg_catalog.jsonb_array_elements({0}) e WHERE pg_catalog.jsonb_typeof(e.value) = 'string')"
+    " WHEN 'string' THEN ARRAY[nullif({0} #>> '{{}}', '')] END"
+)
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,18 @@ SELECT n.nspname, c.relname, c.relkind::text,
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = pg_catalog.to_regclass(%s)
 """
+# A domain is what it is a domain over, and an enum is as good as text.
 COLUMNS = """
-SELECT a.attname::text, t.typname::text
-FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WITH RECURSIVE base AS (
+    SELECT t.oid, t.oid AS type FROM pg_catalog.pg_type t
+    UNION ALL
+    SELECT b.oid, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.type WHERE t.typtype = 'd')
+SELECT a.attname::text, CASE WHEN e.typtype = 'e' AND t.typcategory = 'A' THEN '_text'
+                             WHEN e.typtype = 'e' THEN 'text' ELSE t.typname::text END
+FROM pg_catalog.pg_attribute a JOIN base b ON b.oid = a.atttypid
+JOIN pg_catalog.pg_type t ON t.oid = b.type AND t.typtype <> 'd'
+JOIN pg_catalog.pg_type e
+     ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
 WHERE a.attrelid = pg_catalog.to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 COUNT = "SELECT count(*), count(*) FILTER (WHERE {labelled}) FROM {table} s WHERE s.{embedding} IS NOT NULL"
@@ -139,10 +156,10 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
             "or double precision[]"
         )
     labels_type = None if labels is None else types[labels]
-    if labels_type is not None and labels_type.removeprefix("_") not in LABELS:
+    if labels_type is not None and labels_type != "jsonb" and labels_type.removeprefix("_") not in LABELS:
         raise InputError(
-            f"column {labels!r} is of type {labels_type}: labels are text, varchar or integers, "
-            "or arrays of them"
+            f"column {labels!r} is of type {labels_type}: labels are text, integers, boolean, uuid or an "
+            "enum, arrays of these or jsonb arrays of strings"
         )
     return Table(schema, relation, keys[0], embedding, types[embedding], labels, labels_type)
 
@@ -151,19 +168,24 @@ def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
     """Fill in names; no labels are an empty array, one label is an array of one."""
     if table.labels is None:
         labels: sql.Composable = sql.SQL("NULL::text[]")
-        as_labels, labelled = "v.labels", "false"
+        as_labels: sql.Composable
+        labelled: sql.Composable
+        as_labels, labelled = sql.SQL("v.labels"), sql.SQL("false")
     else:
         labels = sql.SQL("s.{}").format(sql.Identifier(table.labels))
-        many = str(table.labels_type).startswith("_")
-        as_labels = "v.labels::text[]" if many else "ARRAY[v.labels::text]"
-        labelled = "pg_catalog.array_remove({}, NULL) <> '{{}}'" if many else "{} IS NOT NULL"
+        of_type = str(table.labels_type)
+        read = JSON if of_type == "jsonb" else MANY if of_type.startswith("_") else ONE
+        as_labels = sql.SQL(read).format(sql.SQL("v.labels"))
+        labelled = sql.SQL("EXISTS (SELECT FROM unnest({}) l WHERE l IS NOT NULL)").format(
+            sql.SQL(read).format(labels)
+        )
     return sql.SQL(text).format(
         table=sql.Identifier(table.schema, table.name),
         key=sql.Identifier(table.key),
         embedding=sql.Identifier(table.embedding),
         labels=labels,
-        as_labels=sql.SQL(as_labels),
-        labelled=sql.SQL(labelled).format(labels),
+        as_labels=as_labels,
+        labelled=labelled,
         limit=sql.Literal(limit),
     )
 

@@ -60,12 +60,10 @@ BEGIN
         a := foh._attribute(coalesce(i.labels_from, i.source), i.labels, 'labels');
         i.labels_attnum := a.attnum;
         i.labels_type := format_type(a.atttypid, NULL);
-        IF NOT i.labels_type = ANY (ARRAY['text', 'character varying', 'smallint', 'integer', 'bigint'])
-           AND (i.labels_from IS NOT NULL
-                OR NOT i.labels_type = ANY (ARRAY['text[]', 'character varying[]', 'smallint[]', 'integer[]', 'bigint[]'])) THEN
-            RAISE EXCEPTION 'foh: labels % of % are of type %; % can be labels', quote_ident(a.attname),
+        IF NOT coalesce(foh._label_kind(a.atttypid) = ANY (CASE WHEN i.labels_from IS NULL THEN '{one,many,json}'::text[] ELSE '{one}' END), false) THEN
+            RAISE EXCEPTION 'foh: labels % of % are of type %; text, integers, boolean, uuid, an enum% can be labels', quote_ident(a.attname),
                 foh._qualified(coalesce(i.labels_from, i.source)), format_type(a.atttypid, a.atttypmod),
-                CASE WHEN i.labels_from IS NULL THEN 'text, text[], int and int[]' ELSE 'text and int' END
+                CASE WHEN i.labels_from IS NULL THEN ', arrays of these and jsonb arrays of strings' ELSE ' and domains over these' END
                 USING ERRCODE = 'datatype_mismatch';
         END IF;
     END IF;

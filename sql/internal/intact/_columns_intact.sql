@@ -32,6 +32,9 @@ AS $function$
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
                                                     c.type, (parse_ident(c.type))[1])
+                                        -- The type of labels may be the application's own. Its name is compared: a type that was renamed or
+                                        -- dropped must not make a write fail.
+                                        WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
                                    CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
                             ' OR ') AS conditions

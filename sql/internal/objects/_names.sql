@@ -71,10 +71,16 @@ BEGIN
         labels_of := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
         -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
-        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT t.%s::text FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
+        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
                             foh._collate(i.labels_from, i.labels_key));
     ELSE
-        labels_of := CASE WHEN i.labels_type LIKE '%[]' THEN format('s.%s::text[]', label) ELSE format('ARRAY[s.%s::text]', label) END;
+        -- An empty text is no label.
+        labels_of := format(CASE coalesce((SELECT foh._label_kind(a.atttypid) FROM pg_attribute a WHERE a.attrelid = i.source AND a.attname = i.labels AND NOT a.attisdropped),
+                                          CASE WHEN i.labels_type LIKE '%[]' THEN 'many' END)
+            WHEN 'many' THEN 'array_replace(s.%1$s::text[], '''', NULL)'
+            WHEN 'json' THEN $$CASE jsonb_typeof(s.%1$s) WHEN 'string' THEN ARRAY[nullif(s.%1$s #>> '{}', '')] WHEN 'array' THEN
+                             ARRAY(SELECT nullif(e.value #>> '{}', '') FROM jsonb_array_elements(s.%1$s) e WHERE jsonb_typeof(e.value) = 'string') END$$
+            ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;

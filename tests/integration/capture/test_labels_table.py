@@ -167,7 +167,7 @@ def test_a_partitioned_table_of_labels(connection: Connection) -> None:
         ),
         (
             "item int, tag text[]",
-            r"labels tag of public.tags are of type text\[\]; text and int can be labels",
+            r"labels tag of public.tags are of type text\[\]; text, integers, boolean, uuid, an enum and domains",
         ),
         ("item int, other text", "public.tags has no column tag .argument labels."),
         ("other int, tag text", "public.tags has no column item .argument labels_key."),

@@ -6,7 +6,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg import errors
+from psycopg.types.json import Jsonb
 
+from tests.support.postgres import Database
 from tests.support.recorded import (
     Connection,
     add_centers,
@@ -184,22 +187,63 @@ class TestLabels:
             ("text[]", ["red", "red"], ["red"]),
             ("text[]", [], []),
             ("text", None, []),
+            ("text", "", []),
+            ("text[]", ["", "red"], ["red"]),
+            ("text[]", [["red", ""], ["blue", "red"]], ["blue", "red"]),
+            ("color", "red", ["red"]),
+            ("color[]", ["red", "blue"], ["blue", "red"]),
+            ("hue", "red", ["red"]),
+            ("hues", ["red", "blue"], ["blue", "red"]),
+            ("boolean", True, ["true"]),
+            ("uuid", UUID(int=7), [str(UUID(int=7))]),
+            ("char(5)", "red", ["red"]),
+            ("char(5)", "", []),
+            ("jsonb", Jsonb(["red", "", 7, None, {"a": "b"}, "blue"]), ["blue", "red"]),
+            ("jsonb", Jsonb("red"), ["red"]),
+            ("jsonb", Jsonb({"red": 1}), []),
         ],
     )
     def test_codes_lean_on_their_labels(
         self, connection: Connection, type_: str, value: Any, names: list[str]
     ) -> None:
+        make_types(connection)
         connection.execute(
             f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label {type_})"
         )
         create_index(connection, labels="label", label_weight=0.5)
         anchors = learn_labels(connection, sorted({*names, "unused"}))
         insert(connection, 1, X[1], label=value)
+        assert problems(connection) == []
         weights, bias = projection(connection)
         distance = float((X[1].astype(float) ** 2).sum() ** 0.5)
         lean = 0.5 * distance * sum((anchors[name] for name in names), 0 * bias)
         assert newest(connection)[1].code == expected_code((weights, bias - lean), X[1])
         assert (newest(connection)[1].code != expected_code((weights, bias), X[1])) == bool(names)
+
+    def test_a_type_of_labels_that_was_renamed_fails_no_write(
+        self, connection: Connection, database: Database
+    ) -> None:
+        make_types(connection)
+        connection.execute(
+            "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label color)"
+        )
+        create_index(connection, labels="label")
+        connection.execute("ALTER TYPE color RENAME TO colour")
+        # In a session that has planned nothing yet.
+        insert(database.connect(), 1, X[1], label="red")
+        assert [(entry.key, entry.code) for entry in entries(connection)] == [(1, None)]
+        assert problems(connection)[0][2] == "labels label is of type public.colour"
+        connection.execute("SELECT foh.refresh('idx')")
+        insert(connection, 2, X[2], label="red")
+        assert newest(connection)[2].code is not None
+
+    @pytest.mark.parametrize("type_", ["real", "jsonb[]", "json", "point", "date"])
+    def test_types_that_hold_no_labels(self, connection: Connection, type_: str) -> None:
+        connection.execute(
+            f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label {type_})"
+        )
+        with pytest.raises(errors.DatatypeMismatch, match=r"text, integers, boolean, uuid, an enum, arrays"):
+            create_index(connection, labels="label")
 
     def test_labels_without_a_projection_add_nothing(self, connection: Connection) -> None:
         connection.execute(
@@ -209,6 +253,12 @@ class TestLabels:
         connection.execute("INSERT INTO foh.label (index, label, name) SELECT id, 1, 'red' FROM foh.index")
         insert(connection, 1, X[1], label="red")
         assert codes(connection) == expected_codes(connection, {1: X[1]})
+
+
+def make_types(connection: Connection) -> None:
+    connection.execute("CREATE TYPE color AS ENUM ('red', 'blue')")
+    connection.execute("CREATE DOMAIN hue AS color CHECK (VALUE <> 'blue')")
+    connection.execute("CREATE DOMAIN hues AS text[]")
 
 
 def learn_labels(connection: Connection, names: list[str], index: str = "idx") -> dict[str, Any]:

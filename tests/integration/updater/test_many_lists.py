@@ -68,7 +68,7 @@ def look(connection: Connection, database: Database) -> Centers:
     levels = (centers.areas, centers.bits, centers.area)
     for query in data[1700:1720]:
         bits, lists = connection.execute(
-            """SELECT p.geometry::text, ARRAY(SELECT n.center FROM foh.digits_nearest_centers(p.geometry, %s) n)
+            """SELECT p.geometry::text, ARRAY(SELECT n.center FROM foh.digits_nearestcenters(p.geometry, %s) n)
                FROM foh.digits_place(%s::extensions.vector, NULL) p""",
             [PROBES, vector(query)],
         ).fetchone() or ("", [])
