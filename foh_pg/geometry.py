@@ -200,11 +200,10 @@ def default_bits(turned: int) -> int:
     Examples
     --------
     >>> [default_bits(turned) for turned in (2, 100, 384, 512, 1536)]
-    [512, 1280, 1152, 1536, 1536]
+    [1280, 1280, 1152, 1536, 1536]
     """
     padded = padded_numbers(turned)
-    wanted = max(512, min(32 * turned, 1280))
-    return 1536 if padded > 768 else max(2, (wanted + padded // 2) // padded) * padded
+    return 1536 if padded > 768 else max(2, (1280 + padded // 2) // padded) * padded
 
 
 def copies_of(bits: int, turned: int) -> int:
@@ -223,7 +222,7 @@ def copies_of(bits: int, turned: int) -> int:
 
 
 def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
-    """Thresholds of each column, shape (count, columns): quantiles of its density to the power of 1 - `power`.
+    """Thresholds of each column, shape (count, columns): quantiles of a power of its density.
 
     Quantiles of the density itself would tell apart what lies close together and little else, equal distances
     (power 1) waste thresholds where no row is; half way between them serves rows best.

@@ -19,7 +19,7 @@ CREATE TABLE foh.products_quantizer (
     -- The sign that each number is taken with, before all are turned.
     signs     extensions.halfvec(3) NOT NULL,
     -- All first thresholds of the turned numbers, then all second ones, and so on.
-    threshold extensions.vector(512) NOT NULL,
+    threshold extensions.vector(1280) NOT NULL,
     -- For inner products: the length that all rows are brought to by one more number.
     reach     float8 NOT NULL DEFAULT 1
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
@@ -31,7 +31,7 @@ CREATE TABLE foh.products_area (
     area     int NOT NULL,
     part     int NOT NULL,
     ids      int[] NOT NULL,
-    geometry bit(512)[] NOT NULL,
+    geometry bit(1280)[] NOT NULL,
     PRIMARY KEY (area, part),
     CHECK (cardinality(ids) = cardinality(geometry))
 ) WITH (toast_tuple_target = 8160);
@@ -53,7 +53,7 @@ CREATE TABLE foh.products_list (
     center   int NOT NULL,
     part     int NOT NULL,
     ids      bigint[] NOT NULL,
-    geometry bit(512)[] NOT NULL,
+    geometry bit(1280)[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit(80)[] NOT NULL,
     PRIMARY KEY (center, part),
@@ -88,7 +88,7 @@ CREATE TABLE foh.products_stream (
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL,
     center     int NOT NULL,
-    geometry   bit(512),
+    geometry   bit(1280),
     marks      bit(80),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
@@ -128,7 +128,7 @@ CREATE OR REPLACE FUNCTION foh.products_bitscore(distance integer)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.00390625::pg_catalog.float8
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) 0.0015625::pg_catalog.float8
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_candidates(query vector, probes integer DEFAULT NULL::integer)
@@ -291,7 +291,7 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(v.x)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(v.x)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
     FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
           WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) v
     CROSS JOIN foh.products_quantizer g
@@ -322,8 +322,8 @@ UNION ALL
 SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infinity inside)', p.key::text, NULL, NULL
 FROM present p WHERE NOT p.usable
 UNION ALL
-SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 512 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
-FROM (SELECT c.key, c.center, c.geometry, 2 AS bound FROM current c
+SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of 1280 bits', e.geometry OPERATOR(extensions.<~>) p.geometry)
+FROM (SELECT c.key, c.center, c.geometry, 5 AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
 WHERE NOT m.exact AND e.geometry OPERATOR(extensions.<~>) p.geometry > e.bound
@@ -440,13 +440,13 @@ DECLARE
     ranked int;
     -- The query under the name that it has in a search.
     vector extensions.vector := query;
-    geometry bit(512);
+    geometry bit(1280);
     centers int[];
     m foh.model;
     s record;
 BEGIN
     PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
-    SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) INTO geometry FROM foh.products_quantizer g;
+    SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) INTO geometry FROM foh.products_quantizer g;
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -582,7 +582,7 @@ DECLARE
     truncated bigint := 0;
     unplaced bigint[];
     centers int[];
-    query_geometry bit(512);
+    query_geometry bit(1280);
     query_marks bit(80);
     weight_code float8;
     weight_votes float8;
@@ -609,7 +609,7 @@ BEGIN
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
                   WHERE labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
           FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
-    CROSS JOIN (SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
+    CROSS JOIN (SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
         IF fallback IS NOT NULL THEN
@@ -680,7 +680,7 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
                                              coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
                                              array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
                                       FROM voters v) v OFFSET 0) v OFFSET 0) e
-              ORDER BY e.distance::float8 * 0.00390625::pg_catalog.float8 + e.lean LIMIT wanted) r;
+              ORDER BY e.distance::float8 * 0.0015625::pg_catalog.float8 + e.lean LIMIT wanted) r;
 
     ELSE
         looked := wanted;
@@ -731,7 +731,7 @@ CREATE OR REPLACE FUNCTION foh.products_place(x vector, labels text[])
 AS $function$
     SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM foh.products_nearestcenters(r.geometry, 1) n), 0)
     FROM (
-        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize($1)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks
+        SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize($1)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, coalesce(b.signature, B'0000000000000000000000000000000000000000000000000000000000000000') || b.code AS marks
         FROM (
             SELECT a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
@@ -814,7 +814,7 @@ WITH marker AS (
     -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
     -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
-    WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 2
+    WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 5
        OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
 ), queued AS (
     INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

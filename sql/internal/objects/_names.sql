@@ -155,7 +155,8 @@ BEGIN
         'probes_default', 7,
         -- Where labels do not count there is no second look, and twice as many rows can be ranked at the same cost.
         'shortlist_default', 16,
-        'shortlist_nearest', 32,
+        -- By inner product the nearest rows of a query may be far from it, where bits say less.
+        'shortlist_nearest', CASE i.distance WHEN 'ip' THEN 64 ELSE 32 END,
         'looked', 48,
         'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
         -- How many bits may differ by rounding.

@@ -15,8 +15,8 @@ from foh_pg.geometry import Geometry
 
 DIMENSIONS = 8
 BITS = 32
-# Each number has 64 thresholds.
-GEOMETRY = 512
+# Each of 32 numbers has 40 thresholds.
+GEOMETRY = 1280
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 # Without a number of centers the version keeps those that there are.
