@@ -112,12 +112,12 @@ AS $function$
 BEGIN
     PERFORM foh._open('public.product');
     IF step = 'lists' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, 10000000, NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, 10000000, NULL, 0, NULL, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) s,
-                                   foh.products_near(query, greatest(48, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, NULL, foh.products_dialfactor(NULL), 1, false) s,
+                                   foh.products_near(query, greatest(100, 3 * greatest(k, s.ranked)), s.probes, 0, NULL, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, foh.products_dialfactor(NULL), 1, false) n);
+        RETURN (SELECT n.keys FROM foh.products_near(query, k, NULL, NULL, NULL, foh.products_dialfactor(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.id FROM foh.products_search(query, k) r);
 END
@@ -145,15 +145,15 @@ AS $function$
 DECLARE
     near record;
 BEGIN
-    PERFORM foh._refuse_search('products', 3, extensions.vector_dims($1), 1, $2, NULL, NULL);
-    near := foh.products_near($1, 10000000, $2, 0, 0, 1, false);
+    PERFORM foh._refuse_search('products', 3, extensions.vector_dims($1), 1, $2, NULL, NULL, NULL);
+    near := foh.products_near($1, 10000000, $2, 0, NULL, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed('products');
     ELSIF near.fallback IS NOT NULL THEN
-        RETURN QUERY SELECT s.id, NULL::int, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
+        RETURN QUERY SELECT s.id, NULL::float8, NULL::float8 FROM public.product s WHERE s.embedding IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance)
-                     FROM (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) e
+        RETURN QUERY SELECT e.key, NULL::float8, foh.products_bitscore(e.bits)
+                     FROM (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) e
                      CROSS JOIN LATERAL (SELECT FROM public.product s WHERE s.id = e.key OFFSET 0) s;
     END IF;
 END
@@ -275,7 +275,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
     FROM foh.products_stream t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, coalesce(NULL, m.probes, 7) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
+    SELECT m.version, m.placed, m.first_center, coalesce(NULL, least(m.probes, m.nearest_probes), 32) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
     FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -399,7 +399,7 @@ AS $function$
     SELECT CASE WHEN $1 IS NULL THEN 1::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter text, params jsonb, scale double precision)
+CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter text, params jsonb, max_distance double precision)
  RETURNS SETOF foh.products_result
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE ROWS 10
@@ -410,15 +410,17 @@ CREATE OR REPLACE FUNCTION foh.products_exact(query vector, k integer, filter te
 AS $function$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT s.key, NULL::int, foh.products_exactscore(s.x, $1, $4)
-        FROM (SELECT $2 AS params) v
-        CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
+        SELECT d.key, d.distance, d.distance
+        FROM (SELECT s.key, foh.products_exactdistance(s.x, $1) AS distance
+              FROM (SELECT $2 AS params) v
+              CROSS JOIN LATERAL (SELECT s.id AS key, s.embedding AS x FROM public.product s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
+        ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) d
+        WHERE $4 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $4 ORDER BY 2, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_exactscore(x vector, query vector, scale double precision)
+CREATE OR REPLACE FUNCTION foh.products_exactdistance(x vector, query vector)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
@@ -426,7 +428,7 @@ AS $function$
     SELECT (least($1 OPERATOR(extensions.<=>) $2, 2::pg_catalog.float8))
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, labels double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION foh.products_explain(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, labels double precision DEFAULT NULL::double precision, recall double precision DEFAULT NULL::double precision)
  RETURNS TABLE(step text, value text)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -436,16 +438,16 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     dial float8 := foh.products_dialfactor(labels);
-    reach int;
-    ranked int;
+    -- The model, and what was chosen by it.
+    chosen record;
+    target float8 := coalesce(recall, NULL::float8);
     -- The query under the name that it has in a search.
     vector extensions.vector := query;
     geometry bit(1280);
     centers int[];
-    m foh.model;
     s record;
 BEGIN
-    PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
+    PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) INTO geometry FROM foh.products_quantizer g;
     SELECT * INTO s FROM foh.products_state();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
@@ -454,24 +456,27 @@ BEGIN
         -- find all other locks taken.
         PERFORM foh._open('public.product');
     END IF;
-    SELECT * INTO m FROM foh.model o WHERE o.index = 1 AND o.version = s.version;
-    reach := coalesce(probes, NULL, m.probes, 7);
-    ranked := coalesce(shortlist, NULL, m.shortlist, CASE WHEN dial * (coalesce(NULL, m.weight_code) + coalesce(NULL, m.weight_votes)) = 0 THEN 32 ELSE 16 END);
-    centers := ARRAY(SELECT c.center FROM foh.products_nearestcenters(geometry, reach) c);
+    SELECT m.*, coalesce(probes, m.reach_probes[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, 32) AS probed, coalesce(shortlist, m.reach_shortlist[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, 30) AS ranked INTO chosen
+    FROM (SELECT m.*, dial * coalesce(NULL, m.weight_votes) AS lean, CASE WHEN coalesce(recall, NULL::float8) IS NOT NULL THEN least(width_bucket(coalesce(recall, NULL::float8), m.reach_recall) + 1, cardinality(m.reach_recall)) END AS reach FROM foh.model m WHERE m.index = 1 AND m.version = s.version) m;
+    centers := ARRAY(SELECT c.center FROM foh.products_nearestcenters(geometry, chosen.probed) c);
+    IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
+        target := 0.95;
+    END IF;
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
+            ('fallback', coalesce(foh._fallback(coalesce(s.fallback, CASE WHEN recall >= 1 THEN 'asked' END)), 'none')),
             ('centers', (SELECT count(*)::text FROM foh.products_center)),
             ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM foh.products_list l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM foh.products_stream t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.center = ANY (centers) OR t.center < m.first_center))),
+                                  AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM foh.products_stream)),
-            ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
-                              ELSE format('code %s, votes %s', dial * coalesce(NULL, m.weight_code),
-                                          dial * coalesce(NULL, m.weight_votes)) END),
-            ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
+            ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
+                       ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
+                                   1 + chosen.lean, coalesce(NULL, chosen.weight_code)) END),
+            ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
+            ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value);
 END
 $function$;
@@ -560,7 +565,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_near(vector vector, k integer, INOUT probes integer, shortlist integer, labels double precision, times bigint, again boolean, OUT keys bigint[], OUT distances integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
+CREATE OR REPLACE FUNCTION foh.products_near(vector vector, k integer, INOUT probes integer, shortlist integer, recall double precision, dial double precision, times bigint, again boolean, OUT keys bigint[], OUT bits integer[], OUT leans double precision[], OUT ranked integer, OUT exhausted boolean, OUT scale double precision, OUT fallback text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE SECURITY DEFINER
@@ -584,8 +589,10 @@ DECLARE
     centers int[];
     query_geometry bit(1280);
     query_marks bit(80);
+    -- How much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row of another
+    -- kind than the query is put back.
     weight_code float8;
-    weight_votes float8;
+    lean float8;
     wanted int;
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
@@ -593,22 +600,20 @@ BEGIN
     -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
     -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
-    -- the nearest centers. The weights and the learned code stand in a subquery of their own because they are needed twice.
-    SELECT m.scale, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
+    -- the nearest centers. What is needed twice stands in a subquery of its own.
+    SELECT 1::float8, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
                OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
-           coalesce(shortlist, NULL, m.shortlist,
-                    CASE WHEN m.weight_code + m.weight_votes = 0::float8 THEN 32 ELSE 16 END),
-           m.probes, m.weight_code, m.weight_votes, q.geometry, B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
+           m.ranked, m.probes, m.weight_code, m.lean, q.geometry, B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
            ARRAY(SELECT n.center FROM foh.products_nearestcenters(q.geometry, m.probes) n)
-    INTO scale, odd, replaced, ranked, probes, weight_code, weight_votes, query_geometry, query_marks, centers
-    FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.scale, m.small, m.first_center, m.shortlist,
-                 coalesce(probes, NULL, m.probes, 7) AS probes,
-                 labels * coalesce(NULL, m.weight_code) AS weight_code, labels * coalesce(NULL, m.weight_votes) AS weight_votes,
+    INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
+    FROM (SELECT m.status, m.scale, m.small, m.first_center, m.lean, coalesce(NULL, m.weight_code) AS weight_code,
+                 coalesce(probes, m.reach_probes[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, 32) AS probes, coalesce(shortlist, m.reach_shortlist[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, 30) AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
-                  WHERE labels * coalesce(NULL, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
-          FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m
+                  WHERE m.lean > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR(extensions.<#>) vector) >= p.bias) AS code
+          FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = 1) AS status, m.*, dial * coalesce(NULL, m.weight_votes) AS lean, CASE WHEN coalesce(recall, NULL::float8) IS NOT NULL THEN least(width_bucket(coalesce(recall, NULL::float8), m.reach_recall) + 1, cardinality(m.reach_recall)) END AS reach
+                FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) OFFSET 0) m OFFSET 0) m
     CROSS JOIN (SELECT (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(vector)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry FROM foh.products_quantizer g OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM foh.products_state() s;
@@ -617,6 +622,10 @@ BEGIN
         END IF;
         -- Even an unplaced entry that was the first of its key may replace one of a list: a build may have read its row.
         replaced := replaced OR cardinality(unplaced) > 0;
+    END IF;
+    IF recall >= 1::float8 THEN
+        fallback := 'asked';
+        RETURN;
     END IF;
     wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
     -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
@@ -628,10 +637,13 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
-    IF weight_code + weight_votes > 0::float8 THEN
-        looked := greatest(48, 2::float8 * wanted::float8);
+    IF lean > 0::float8 THEN
+        looked := greatest(100, 3::float8 * wanted::float8);
         
-SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, distances, leans
+-- Which kind of row is the query? The rows that are nearest by bits and by learned code, which leans on the labels of a stored row and
+        -- guesses those of the query, vote with their labels. Labels with at least half as many votes as the first are likely. A row whose
+        -- labels are all others is put back. A row without labels may be of any kind, and stays where it is.
+        SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, bits, leans
         FROM (WITH found AS MATERIALIZED (
 -- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
           -- twice, each time inside a larger statement: so the keys are never stored in between.
@@ -650,41 +662,24 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
           WHERE NOT (replaced AND EXISTS (SELECT FROM foh.products_stream o WHERE o.key = e.key AND o.seq > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
 ),
-              -- The ten nearest rows with labels vote: the first has four votes, the next two have two each, the others one.
-              voters AS (
-                  SELECT unnest('{4, 2, 2, 1, 1, 1, 1, 1, 1, 1}'::float8[]) AS votes,
-                         unnest(ARRAY(SELECT f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000' FROM found f WHERE bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0 LIMIT 10)) AS labels)
+              likely AS MATERIALIZED (
+                  SELECT translate(v.votes, '0123456789', CASE WHEN v.votes LIKE '%9%' THEN '0000011111' WHEN v.votes LIKE '%8%' OR v.votes LIKE '%7%' THEN '0000111111'
+                                                               WHEN v.votes LIKE '%6%' OR v.votes LIKE '%5%' THEN '0001111111'
+                                                               WHEN v.votes LIKE '%4%' OR v.votes LIKE '%3%' THEN '0011111111' ELSE '0111111111' END)::varbit
+                         || B'0000000000000000' AS labels
+                  -- Signatures are added as if they were decimal numbers: each digit of the sum counts the votes of a label. So there are nine voters.
+                  FROM (SELECT lpad(sum(substring(e.marks FROM 1 FOR 64)::text::numeric)::text, 64, '0') AS votes
+                        FROM (SELECT f.marks FROM found f WHERE bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0
+                              ORDER BY f.distance::float8 * 0.0015625::pg_catalog.float8 + weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16::float8
+                              LIMIT 9) e) v)
               SELECT e.key, e.distance, e.lean
-              FROM (SELECT f.key, f.distance,
-                           weight_code * ((f.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) query_marks) / 16::float8
-                           - weight_votes * CASE
-                               -- A row without labels gets the mean share of votes over all labels of all voters.
-                               WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') = 0
-                               THEN (SELECT coalesce(sum(a.votes * b.votes * bit_count(a.labels & b.labels)::float8), 0::float8) FROM voters a CROSS JOIN voters b)
-                                    / (v.votes * greatest(v.given, 1::float8))
-                               -- The share of the votes for the labels of the row. A voter with several of them counts for each, so the
-                               -- share is capped at 1. Two strings share half of the bits of both less those that differ, and to count
-                               -- what differs is cheaper than to make the string of what they share.
-                               ELSE least(1::float8, ((15 * bit_count(f.marks))::float8 + v.given
-                                                      - 4::float8 * (f.marks OPERATOR(extensions.<~>) v.l1)
-                                                      - 2::float8 * ((f.marks OPERATOR(extensions.<~>) v.l2) + (f.marks OPERATOR(extensions.<~>) v.l3))
-                                                      - (f.marks OPERATOR(extensions.<~>) v.l4) - (f.marks OPERATOR(extensions.<~>) v.l5)
-                                                      - (f.marks OPERATOR(extensions.<~>) v.l6) - (f.marks OPERATOR(extensions.<~>) v.l7)
-                                                      - (f.marks OPERATOR(extensions.<~>) v.l8) - (f.marks OPERATOR(extensions.<~>) v.l9)
-                                                      - (f.marks OPERATOR(extensions.<~>) v.l10)) / (2::float8 * v.votes)) END AS lean
-                    FROM found f
-                    CROSS JOIN (SELECT v.votes, v.given, v.l[1] AS l1, v.l[2] AS l2, v.l[3] AS l3, v.l[4] AS l4, v.l[5] AS l5,
-                                       v.l[6] AS l6, v.l[7] AS l7, v.l[8] AS l8, v.l[9] AS l9, v.l[10] AS l10
-                                FROM (SELECT coalesce(sum(v.votes) FILTER (WHERE v.labels IS NOT NULL), 1::float8) AS votes,
-                                             -- The votes, counted once for each label of the voter.
-                                             coalesce(sum(v.votes * bit_count(v.labels)::float8), 0::float8) AS given,
-                                             array_agg(coalesce(v.labels, B'00000000000000000000000000000000000000000000000000000000000000000000000000000000')) AS l
-                                      FROM voters v) v OFFSET 0) v OFFSET 0) e
-              ORDER BY e.distance::float8 * 0.0015625::pg_catalog.float8 + e.lean LIMIT wanted) r;
+              FROM (SELECT f.key, f.distance, CASE WHEN bit_count(f.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') > 0 AND bit_count(f.marks & l.labels) = 0 THEN lean ELSE 0::float8 END AS lean
+                    FROM found f CROSS JOIN likely l OFFSET 0) e
+              ORDER BY e.distance::float8 * (1::float8 + e.lean) LIMIT wanted) r;
 
     ELSE
         looked := wanted;
-        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, distances
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, bits
         FROM (
 -- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
           -- twice, each time inside a larger statement: so the keys are never stored in between.
@@ -706,8 +701,9 @@ SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, dis
     END IF;
     IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
-        distances := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || distances;
-        leans := array_fill(coalesce((SELECT avg(l) FROM unnest(leans) l), 0), ARRAY[cardinality(unplaced)]) || leans;
+        bits := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || bits;
+        -- Nobody knows yet of what kind these rows are.
+        leans := array_fill(0::float8, ARRAY[cardinality(unplaced)]) || leans;
     END IF;
 END
 $function$;
@@ -856,7 +852,15 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, labels double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION foh.products_score(distance double precision, lean double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT $1 OPERATOR(pg_catalog.+) (coalesce($2, 0::pg_catalog.float8) OPERATOR(pg_catalog.*) pg_catalog.abs($1))
+$function$;
+
+CREATE OR REPLACE FUNCTION foh.products_search(query vector, k integer DEFAULT 10, probes integer DEFAULT NULL::integer, shortlist integer DEFAULT NULL::integer, filter text DEFAULT NULL::text, params jsonb DEFAULT NULL::jsonb, labels double precision DEFAULT NULL::double precision, recall double precision DEFAULT NULL::double precision, max_distance double precision DEFAULT NULL::double precision)
  RETURNS SETOF foh.products_result
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE COST 10000 ROWS 10
@@ -876,11 +880,15 @@ DECLARE
     times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
     more bigint;
     keys bigint[];
-    distances int[];
+    distances pg_catalog.float8[];
     scores pg_catalog.float8[];
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
+    settled int;
 BEGIN
     
--- The first thing in every search. Reads its arguments query, k, probes, shortlist and labels. It stands here in full since a call
+-- The first thing in every search. Reads its arguments query, k, probes, shortlist, labels and recall. It stands here in full since a call
     -- would cost every search.
     -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
     IF pg_catalog.to_regtype('extensions.vector') IS NULL THEN
@@ -888,11 +896,12 @@ BEGIN
     END IF;
     IF query IS NULL OR extensions.vector_dims(query) OPERATOR(pg_catalog.<>) 3 OR k IS NULL
        OR k OPERATOR(pg_catalog.<) 1 OR probes OPERATOR(pg_catalog.<) 1 OR shortlist OPERATOR(pg_catalog.<) 0
-       OR labels OPERATOR(pg_catalog.<) 0::pg_catalog.float8 OR labels OPERATOR(pg_catalog.>) 1::pg_catalog.float8 THEN
-        PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels);
+       OR labels OPERATOR(pg_catalog.<) 0::pg_catalog.float8 OR labels OPERATOR(pg_catalog.>) 1::pg_catalog.float8
+       OR recall OPERATOR(pg_catalog.<=) 0::pg_catalog.float8 OR recall OPERATOR(pg_catalog.>) 1::pg_catalog.float8 THEN
+        PERFORM foh._refuse_search('products', 3, extensions.vector_dims(query), k, probes, shortlist, labels, recall);
     END IF;
 
-    near := foh.products_near(query, k, probes, shortlist, dial, times, false);
+    near := foh.products_near(query, k, probes, shortlist, recall, dial, times, false);
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed('products');
     END IF;
@@ -907,53 +916,66 @@ BEGIN
         IF filter IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
-                FROM (SELECT e.key, e.distance,
-                             CASE WHEN $6 OPERATOR(pg_catalog.=) 0 AND e.distance IS NOT NULL THEN foh.products_bitscore(e.distance) ELSE foh.products_exactscore(s.x, $1, $5) END
-                                 OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
-                      FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS distance, pg_catalog.unnest($8) AS lean) e
-                      CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
-                          $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-                      ) OFFSET 0) s
-                      WHERE s.x IS NOT NULL
+                FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
+                             foh.products_score(CASE WHEN d.bits IS NULL THEN d.distance OPERATOR(pg_catalog./) $8 ELSE foh.products_bitscore(d.bits) END, d.lean) AS score
+                      FROM (SELECT e.key, e.bits, e.lean, foh.products_exactdistance(s.x, $1) AS distance
+                            FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS bits, pg_catalog.unnest($5) AS lean) e
+                            CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key AND (
+                                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+                            ) OFFSET 0) s
+                            WHERE s.x IS NOT NULL OFFSET 0) d
+                      WHERE $6 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $6
                       ORDER BY 3 LIMIT $7) t$sql$
-                INTO keys, distances, scores USING query, params, near.keys, near.distances, near.scale, near.ranked, k, near.leans;
-        ELSIF near.ranked OPERATOR(pg_catalog.=) 0 THEN
+                INTO keys, distances, scores
+                USING query, params, near.keys, CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.bits END, near.leans, max_distance, k,
+                      CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.scale ELSE 1::pg_catalog.float8 END;
+        ELSIF near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, e.distance, foh.products_bitscore(e.distance) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8)
-                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
-                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.distances, NULL) IS NULL
+            RETURN QUERY SELECT e.key, NULL::pg_catalog.float8, foh.products_score(foh.products_bitscore(e.bits), e.lean)
+                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
+                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.bits, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
                                            WHERE NOT EXISTS (SELECT FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) q.key OFFSET 0));
             IF FOUND THEN
                 RETURN;
             END IF;
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, CASE WHEN e.distance IS NULL THEN foh.products_exactscore(s.x, query, near.scale) ELSE foh.products_bitscore(e.distance) END
-                             OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
-                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
-                  CROSS JOIN LATERAL (SELECT CASE WHEN e.distance IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
-                  WHERE e.distance IS NOT NULL OR s.x IS NOT NULL
+            FROM (SELECT d.key, d.distance, foh.products_score(coalesce(d.distance OPERATOR(pg_catalog./) near.scale, foh.products_bitscore(d.bits)), d.lean) AS score
+                  FROM (SELECT e.key, e.bits, e.lean, CASE WHEN e.bits IS NULL THEN foh.products_exactdistance(s.x, query) END AS distance
+                        FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
+                        CROSS JOIN LATERAL (SELECT CASE WHEN e.bits IS NULL THEN s.embedding END AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        WHERE e.bits IS NOT NULL OR s.x IS NOT NULL OFFSET 0) d
                   ORDER BY 3 LIMIT k) t;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-            FROM (SELECT e.key, e.distance, foh.products_exactscore(s.x, query, near.scale) OPERATOR(pg_catalog.+) coalesce(e.lean, 0::pg_catalog.float8) AS score
-                  FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.distances) AS distance, pg_catalog.unnest(near.leans) AS lean) e
-                  CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
-                  WHERE s.x IS NOT NULL
+            FROM (SELECT d.key, d.distance, foh.products_score(d.distance, d.lean) AS score
+                  FROM (SELECT e.key, e.lean, foh.products_exactdistance(s.x, query) AS distance
+                        FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.leans) AS lean) e
+                        CROSS JOIN LATERAL (SELECT s.embedding AS x FROM public.product s WHERE s.id OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        WHERE s.x IS NOT NULL OFFSET 0) d
+                  WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
                   ORDER BY 3 LIMIT k) t;
         END IF;
-        IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
-        -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
-        -- says how many more to read.
         EXIT WHEN near.exhausted;
-        more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
+        IF max_distance IS NULL THEN
+            -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
+            -- says how many more to read.
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
+        ELSE
+            -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
+            -- nothing pass says nothing about the distance.
+            more := 4;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+        END IF;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
-        near := foh.products_near(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, dial, times, true);
+        near := foh.products_near(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT foh.products_exact(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
 END
 $function$;
 

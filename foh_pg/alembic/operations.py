@@ -10,6 +10,7 @@ from sqlalchemy import TextClause
 from sqlalchemy.dialects import postgresql
 
 from foh_pg.errors import InputError
+from foh_pg.schema.indexed import INDEXED, refuse_indexed
 from foh_pg.sqlalchemy import definition
 from foh_pg.sqlalchemy.definition import Definition
 
@@ -30,8 +31,10 @@ class FohMigrateOp(MigrateOperation):
     def foh_migrate(cls, operations: Operations, to: str = HEAD, *, start: str | None = None) -> None:
         """Install schema `foh`, bring it up to date, or take it back: ``op.foh_migrate("base")``.
 
-        Part of the application's transaction. `start` is the revision that the database is at, which only a
-        script (``--sql``) needs to be told. Unless given it is "base", or "head" where `to` is "base".
+        Part of the application's transaction. Going back is refused while a table has an index:
+        `drop_foh_index`, earlier in the same downgrade, removes those of the application. `start` is the
+        revision that the database is at, which only a script (``--sql``) needs to be told. Unless given it is
+        "base", or "head" where `to` is "base".
         """
         if start is None:
             start = HEAD if to == BASE else BASE
@@ -162,6 +165,9 @@ def _migrate(operations: Operations, operation: FohMigrateOp) -> None:
     else:
         bind = operations.get_bind()
         assert bind is not None
+        if operation.to == BASE:
+            tables = [name for (name,) in bind.exec_driver_sql(INDEXED)]
+            refuse_indexed(tables, 'take op.foh_migrate("base") out of downgrade()')
         migrations.migrate(bind, operation.to)
 
 

@@ -37,6 +37,10 @@ Row = dict[str, Any]
     metavar="0..1",
     help="What labels count: 0 nothing, only nearest vectors; 0.5 as learned; 1 the most.",
 )
+@click.option(
+    "--recall", type=float, metavar="0..1", help="Share of the nearest rows to find; 1: the exact answer."
+)
+@click.option("--max-distance", type=float, help="No row farther than that.")
 @click.option("--filter", metavar="SQL", help='Condition over the table\'s columns: "price < 100".')
 @click.option(
     "--param", multiple=True, metavar="NAME=VALUE", help="Value that the filter reads as params ->> 'NAME'."
@@ -53,6 +57,8 @@ def search(
     probes: int | None,
     shortlist: int | None,
     labels: float | None,
+    recall: float | None,
+    max_distance: float | None,
     filter: str | None,
     param: tuple[str, ...],
     columns: str | None,
@@ -60,11 +66,11 @@ def search(
     dsn: str | None,
     json: bool,
 ) -> None:
-    """Find the rows nearest to a vector, or to a row of the table: key, bits that differ, score."""
+    """Find the rows nearest to a vector, or to a row of the table: key, distance, score."""
     if (vector is None) == (like is None):
         raise click.UsageError("pass either --vector or --like")
     params = options.parse_pairs(param, "--param") if param else None
-    asked = Search(k, probes, shortlist, labels, filter, params)
+    asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
     # A reader may not look at our version table: the functions themselves say what is missing.
     with session(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
@@ -113,7 +119,14 @@ def wanted(columns: str | None) -> list[str]:
 
 
 def explained(index: Index, query: npt.ArrayLike, asked: Search) -> list[Row]:
-    steps = index.explain(query, asked.k, probes=asked.probes, shortlist=asked.shortlist, labels=asked.labels)
+    steps = index.explain(
+        query,
+        asked.k,
+        probes=asked.probes,
+        shortlist=asked.shortlist,
+        labels=asked.labels,
+        recall=asked.recall,
+    )
     return [{"step": step, "value": value} for step, value in steps.items()]
 
 
@@ -132,7 +145,7 @@ def found(
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {index.about.key, *columns}
     # Our columns get other names where the table has theirs, as in SQL where the key has.
-    distance = "hamming" if "distance" in taken else "distance"
+    distance = "foh_distance" if "distance" in taken else "distance"
     score = "foh_score" if "score" in taken else "score"
     return [
         {

@@ -12,18 +12,8 @@ from django.db.migrations.operations.models import IndexOperation
 from foh_pg.django import statements
 from foh_pg.django.databases import driver_connection, is_postgresql
 from foh_pg.django.index import FohIndex
-from foh_pg.errors import InputError, SchemaError
-
-# From the catalog, which everybody may read, and whoever owns the tables.
-INDEXED = """
-SELECT DISTINCT pg_catalog.format('%I.%I', n.nspname, c.relname)
-FROM pg_catalog.pg_trigger t
-JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
-JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
-JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('foh')
-ORDER BY 1
-"""
+from foh_pg.errors import InputError
+from foh_pg.schema.indexed import INDEXED, refuse_indexed
 
 
 class UpgradeFoh(Operation):
@@ -74,11 +64,7 @@ class InstallFoh(UpgradeFoh):
         with schema_editor.connection.cursor() as cursor:
             cursor.execute(INDEXED)
             tables = [name for (name,) in cursor.fetchall()]
-        if tables:
-            raise SchemaError(
-                f"schema foh cannot be removed, {', '.join(tables)} has an index in it: drop that index "
-                "first (foh-pg status lists them), or keep the schema with migrate --fake"
-            )
+        refuse_indexed(tables, "manage.py migrate --fake")
         migrations.migrate(driver_connection(schema_editor.connection), migrations.BASE)
 
     def describe(self) -> str:
@@ -114,7 +100,7 @@ class AlterFohIndex(IndexOperation):
         return self.__class__.__qualname__, [], given
 
     def state_forwards(self, app_label: str, state: Any) -> None:
-        old = self._index(app_label, state)
+        old = found_index(app_label, self.model_name, self.name, state)
         new = old.clone()
         kept = {name: value for name, value in old.options.items() if name not in self.reset}
         new.options = {**kept, **self.options}
@@ -125,7 +111,7 @@ class AlterFohIndex(IndexOperation):
         self._alter(app_label, schema_editor, to_state, self.options, self.reset)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        declared = self._index(app_label, to_state).options
+        declared = found_index(app_label, self.model_name, self.name, to_state).options
         changed = {*self.options, *self.reset}
         before = {name: value for name, value in declared.items() if name in changed}
         self._alter(app_label, schema_editor, to_state, before, changed - set(before))
@@ -136,14 +122,6 @@ class AlterFohIndex(IndexOperation):
         model = state.apps.get_model(app_label, self.model_name)
         if self.allow_migrate_model(schema_editor.connection.alias, model):
             schema_editor.execute(statements.alter(self.name, options, reset), params=None)
-
-    def _index(self, app_label: str, state: Any) -> FohIndex:
-        index = state.models[app_label, self.model_name_lower].get_index_by_name(self.name)
-        if not isinstance(index, FohIndex):
-            raise InputError(
-                f"{self.name!r} of {self.model_name} is a {type(index).__name__}, not a FohIndex"
-            )
-        return index
 
     def describe(self) -> str:
         changed = ", ".join([*self.options, *self.reset])
@@ -158,18 +136,35 @@ class RefreshFohIndex(IndexOperation):
     """Let an index follow its table, after RenameModel, AlterModelTable or an AlterField of its columns.
 
     It stands in the same migration as that operation, behind it, and follows the way back too. Without it
-    searches are refused; writes are not.
+    searches are refused; writes are not. `embedding` and `labels` name fields that were renamed, as
+    makemigrations writes them.
     """
 
-    def __init__(self, model_name: str, name: str) -> None:
+    def __init__(
+        self, model_name: str, name: str, *, embedding: str | None = None, labels: str | None = None
+    ) -> None:
         self.model_name = model_name
         self.name = name
+        self.embedding = embedding
+        self.labels = labels
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        return self.__class__.__qualname__, [], {"model_name": self.model_name, "name": self.name}
+        given = {"model_name": self.model_name, "name": self.name}
+        for name in ("embedding", "labels"):
+            if getattr(self, name) is not None:
+                given[name] = getattr(self, name)
+        return self.__class__.__qualname__, [], given
 
     def state_forwards(self, app_label: str, state: Any) -> None:
-        pass
+        if self.embedding is None and self.labels is None:
+            return
+        new = found_index(app_label, self.model_name, self.name, state).clone()
+        if self.embedding is not None:
+            new.fields = [self.embedding]
+            new.fields_orders = [(self.embedding, "")]
+        new.labels = self.labels or new.labels
+        state.remove_index(app_label, self.model_name_lower, self.name)
+        state.add_index(app_label, self.model_name_lower, new)
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         model = to_state.apps.get_model(app_label, self.model_name)
@@ -188,6 +183,14 @@ class RefreshFohIndex(IndexOperation):
     @property
     def migration_name_fragment(self) -> str:
         return f"refresh_{self.model_name_lower}_{self.name.lower()}"
+
+
+def found_index(app_label: str, model_name: str, name: str, state: Any) -> FohIndex:
+    """The index as the state of the project declares it."""
+    index = state.models[app_label, model_name.lower()].get_index_by_name(name)
+    if not isinstance(index, FohIndex):
+        raise InputError(f"{name!r} of {model_name} is a {type(index).__name__}, not a FohIndex")
+    return index
 
 
 def _is_ours(app_label: str, schema_editor: Any) -> bool:

@@ -21,14 +21,14 @@ from foh_pg.index.calls import function
 ALIAS = "foh_search"
 
 
-def _score() -> Any:
+def _column(name: str) -> Any:
     """A field that belongs to no model: it has a column, and no name by which a model would know it."""
-    field = FloatField()
-    field.column = "score"
+    field = FloatField(null=True)
+    field.column = name
     return field
 
 
-SCORE = _score()
+SCORE, DISTANCE = _column("score"), _column("distance")
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class Search:
     probes: int | None
     shortlist: int | None
     labels: float | None
+    recall: float | None = None
+    max_distance: float | None = None
 
     def with_query(self, query: Any) -> Search:
         return replace(self, query=query)
 
     def arguments(self) -> dict[str, Any]:
-        given = {"k": self.k, "probes": self.probes, "shortlist": self.shortlist, "labels": self.labels}
+        names = ("k", "probes", "shortlist", "labels", "recall", "max_distance")
+        given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -138,15 +141,15 @@ class NearestQuery(Query):
                 return str(alias)
         return None
 
-    def add_search(self, search: Search) -> Any:
-        """Join the search; the column with the score."""
+    def add_search(self, search: Search) -> tuple[Any, Any]:
+        """Join the search; the columns with the score and the distance."""
         if not isinstance(search.query, str):
             search = search.with_query(search.query.resolve_expression(self))
         join = SearchJoin(search, self.get_initial_alias(), ALIAS)
         self.alias_map[ALIAS] = join
         self.alias_refcount[ALIAS] = 1
         self.table_map[join.table_name] = [ALIAS]
-        return Col(ALIAS, SCORE)
+        return Col(ALIAS, SCORE), Col(ALIAS, DISTANCE)
 
     def get_compiler(self, using: Any = None, connection: Any = None, elide_empty: bool = True) -> Any:
         alias = self.search_alias

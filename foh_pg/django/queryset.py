@@ -31,8 +31,11 @@ class FohQuerySet(QuerySet):
         labels: float | None = None,
         probes: int | None = None,
         shortlist: int | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         index: str | None = None,
         score: str = "score",
+        distance: str | None = None,
     ) -> Self:
         """The k instances nearest to `query`, nearest first, each with its score.
 
@@ -52,21 +55,30 @@ class FohQuerySet(QuerySet):
             (instances likeliest to share a label); None: the index's option `dial`.
         probes, shortlist
             Lists to read and rows to rank with the exact distance; None: the index's own choice.
+        recall
+            The share of the ten nearest rows to find; 1 reads the table itself. None: the index's own choice.
+        max_distance
+            No instance farther than that: fewer than k where there are fewer.
         index
             The name of the FohIndex, where the model has several.
         score
             How the attribute with the score is called: smaller is nearer.
+        distance
+            How to call an attribute with the distance from the query; None: there is none.
         """
-        self._refuse_to_search(score)
+        for name in (score, distance):
+            if name is not None:
+                self._refuse_to_search(name)
         chosen, declaring = index_of(self.model, index)
         _refuse_arguments(k, labels)
         if not hasattr(query, "resolve_expression"):
             query = _packed(query, dimensions_of(chosen, declaring), chosen.name)
-        search = Search(chosen.name, declaring, query, k, probes, shortlist, labels)
+        search = Search(chosen.name, declaring, query, k, probes, shortlist, labels, recall, max_distance)
         found = self._chain()
         found.query = found.query.chain(NearestQuery)
-        column = found.query.add_search(search)
-        return found.annotate(**{score: column}).order_by(score, "pk")  # type: ignore[no-any-return]
+        ranked, far = found.query.add_search(search)
+        columns = {score: ranked} if distance is None else {score: ranked, distance: far}
+        return found.annotate(**columns).order_by(score, "pk")  # type: ignore[no-any-return]
 
     def similar_to(self, instance: Any, k: int = 10, *, index: str | None = None, **arguments: Any) -> Self:
         """The k instances nearest to one of them, without that one.

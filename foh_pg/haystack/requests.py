@@ -80,6 +80,8 @@ class Requests:
         labels: float | None = None,
         probes: int | None = None,
         shortlist: int | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         return_embedding: bool = False,
     ) -> Callable[[sa.Connection, Documents], list[Document]]:
         if top_k < 0:
@@ -104,6 +106,8 @@ class Requests:
                 labels=labels,
                 probes=probes,
                 shortlist=shortlist,
+                recall=recall,
+                max_distance=max_distance,
             )
 
         return search

@@ -29,6 +29,8 @@ class FohEmbeddingRetriever:
         (documents likeliest to share a label); None: the index's option `dial`.
     probes, shortlist
         Lists to read and rows to rank with the exact distance; None: the index's own choice.
+    recall, max_distance
+        The share of the ten nearest documents to find, and how far a document may be at the most.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class FohEmbeddingRetriever:
         labels: float | None = None,
         probes: int | None = None,
         shortlist: int | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         return_embedding: bool = False,
         filter_policy: str | FilterPolicy = FilterPolicy.REPLACE,
     ) -> None:
@@ -53,6 +57,8 @@ class FohEmbeddingRetriever:
         self.labels = labels
         self.probes = probes
         self.shortlist = shortlist
+        self.recall = recall
+        self.max_distance = max_distance
         self.return_embedding = return_embedding
         self.filter_policy = (
             filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
@@ -67,6 +73,8 @@ class FohEmbeddingRetriever:
             labels=self.labels,
             probes=self.probes,
             shortlist=self.shortlist,
+            recall=self.recall,
+            max_distance=self.max_distance,
             return_embedding=self.return_embedding,
             filter_policy=self.filter_policy.value,
         )
@@ -110,5 +118,7 @@ class FohEmbeddingRetriever:
             "labels": self.labels if labels is None else labels,
             "probes": self.probes,
             "shortlist": self.shortlist,
+            "recall": self.recall,
+            "max_distance": self.max_distance,
             "return_embedding": self.return_embedding,
         }

@@ -266,7 +266,8 @@ class FohDocumentStore(Requests):
         """The documents nearest to an embedding, nearest first.
 
         `filters` is part of the search: `top_k` documents come back whenever so many match. `labels`, from 0
-        to 1, says how much the labels count; `probes` and `shortlist` are those of `foh_search`;
+        to 1, says how much the labels count; `probes`, `shortlist`, `recall` and `max_distance` are those of
+        `foh_search`;
         `return_embedding` fills the embeddings of the documents. The score is larger for a nearer document;
         with cosine and labels=0 it is the similarity.
         """

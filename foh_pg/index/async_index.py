@@ -70,6 +70,8 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
@@ -82,6 +84,11 @@ class AsyncIndex:
             How much the labels count, from 0 to 1: 0 asks for the nearest vectors and nothing else, 0.5 for
             what the index learned to be best, 1 for the rows likeliest to share a label. None: the index's
             option `dial`.
+        recall
+            The share of the ten nearest rows that the search shall find: how much it reads follows from that,
+            as held-out rows have shown. 1 reads the table itself. None: the index's own choice.
+        max_distance
+            No row farther than that, by the index's distance: fewer than k where there are fewer.
         filter
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
@@ -91,7 +98,7 @@ class AsyncIndex:
             connection must lead to one server: a pool that sends each statement elsewhere waits on one and
             asks another.
         """
-        options = Search(k, probes, shortlist, labels, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
         call = calls.search(self.name, query, options)
         return [Match(*row) for row in await self._fetch(call, after=after)]
 
@@ -105,10 +112,12 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         after: str | None = None,
     ) -> list[list[Match]]:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
-        options = Search(k, probes, shortlist, labels, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
         call = calls.search_many(self.name, self.about, queries, options)
         return batches(len(call.parameters["queries"].values), await self._fetch(call, after=after))
 
@@ -122,16 +131,18 @@ class AsyncIndex:
         labels: float | None = None,
         filter: str | None = None,
         params: Mapping[str, Any] | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         after: str | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row."""
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = await self.embedding(key, after=after)
-            options = Search(k + 1, probes, shortlist, labels, filter, params)
+            options = Search(k + 1, probes, shortlist, labels, filter, params, recall, max_distance)
             found = await self._fetch(calls.search(self.name, vector, options), after=after)
             return [Match(*row) for row in found if row[0] != key][:k]
-        options = Search(k, probes, shortlist, labels, filter, params)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
         rows = await self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             await self.embedding(key)
@@ -143,7 +154,7 @@ class AsyncIndex:
         return one_vector(self.about, key, rows)
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
-        """All rows in the lists of the nearest centers, by their geometry bits."""
+        """All rows in the lists of the nearest centers, with a score that their geometry bits give."""
         return [Match(*row) for row in await self._fetch(calls.candidates(self.name, query, probes))]
 
     async def explain(
@@ -154,9 +165,11 @@ class AsyncIndex:
         probes: int | None = None,
         shortlist: int | None = None,
         labels: float | None = None,
+        recall: float | None = None,
     ) -> dict[str, str]:
-        """How a search would be answered: centers probed, entries read, weights of labels, any fallback."""
-        return dict(await self._fetch(calls.explain(self.name, query, k, probes, shortlist, labels)))
+        """How a search would be answered: centers probed, entries read, what labels count, any fallback."""
+        options = Search(k, probes, shortlist, labels, recall=recall)
+        return dict(await self._fetch(calls.explain(self.name, query, options)))
 
     async def position(self) -> str:
         """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.

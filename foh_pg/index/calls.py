@@ -38,6 +38,8 @@ class Search(NamedTuple):
     labels: float | None = None
     filter: str | None = None
     params: Mapping[str, Any] | None = None
+    recall: float | None = None
+    max_distance: float | None = None
 
     def arguments(self) -> dict[str, Any]:
         if self.params is not None and self.filter is None:
@@ -159,11 +161,9 @@ def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
     return Call(statement, arguments)
 
 
-def explain(
-    index: str, query: npt.ArrayLike, k: int, probes: int | None, shortlist: int | None, labels: float | None
-) -> Call:
-    options = {"k": k, "probes": probes, "shortlist": shortlist, "labels": labels}
-    arguments = given({"query": PackedVector(query), **options})
+def explain(index: str, query: npt.ArrayLike, options: Search) -> Call:
+    asked = options._replace(filter=None, params=None, max_distance=None).arguments()
+    arguments = {"query": PackedVector(query), **asked}
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)
 

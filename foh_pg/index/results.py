@@ -34,14 +34,14 @@ class Description(NamedTuple):
 class Match(NamedTuple):
     """A row that a search found.
 
-    `distance` is the number of geometry bits in which the row differs from the query; None where the row was
-    read from the table without a look at its bits. `score` is what the rows are ranked by, smaller is nearer:
-    the exact distance, or its estimate from the bits where there is no shortlist, plus what the labels add.
-    It is None among candidates that nobody ranked.
+    `distance` is that of the row from the query, as pgvector's operator for the index's distance gives it;
+    None where no row was read (a search with shortlist 0, and candidates). `score` is what the rows are
+    ranked by, smaller is nearer: the distance, or its estimate from the bits where there is none, and what
+    the labels add. It is None among candidates that nobody ranked.
     """
 
     key: Any
-    distance: int | None
+    distance: float | None
     score: float | None
 
 

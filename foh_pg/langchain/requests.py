@@ -64,6 +64,8 @@ class Requests:
         probes: int | None = None,
         shortlist: int | None = None,
         labels: float | None = None,
+        recall: float | None = None,
+        max_distance: float | None = None,
         with_vectors: bool = False,
         **ignored: Any,
     ) -> Callable[[sa.Connection], list[Found]]:
@@ -79,6 +81,8 @@ class Requests:
                 probes=probes,
                 shortlist=shortlist,
                 labels=labels,
+                recall=recall,
+                max_distance=max_distance,
             )
 
         # No table yet is an empty store.

@@ -157,7 +157,7 @@ class FOHVectorStore(Requests, VectorStore):
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         return await self._engines.arun(self._place.using(lambda c, d: statements.get(c, d, ids), []))
 
-    # Searching. kwargs are filter, probes, shortlist and labels, the arguments of foh_search.
+    # Searching. kwargs are those of foh_search: filter, probes, shortlist, labels, recall and max_distance.
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         return self.similarity_search_by_vector(self._embedding.embed_query(query), k, **kwargs)
@@ -178,7 +178,7 @@ class FOHVectorStore(Requests, VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """Documents in the order of the index, each with its exact distance to the query."""
+        """The documents that a search finds, the nearest first, each with its distance from the query."""
         return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
 
     async def asimilarity_search_with_score(
@@ -190,12 +190,12 @@ class FOHVectorStore(Requests, VectorStore):
     def similarity_search_with_score_by_vector(
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        return [(found.document, found.distance) for found in self._search(embedding, k, **kwargs)]
+        return _by_distance(self._search(embedding, k, **kwargs))
 
     async def asimilarity_search_with_score_by_vector(
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        return [(found.document, found.distance) for found in await self._asearch(embedding, k, **kwargs)]
+        return _by_distance(await self._asearch(embedding, k, **kwargs))
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
@@ -266,6 +266,11 @@ class FOHVectorStore(Requests, VectorStore):
 
     async def _asearch(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
         return await self._engines.arun(self._searcher(vector, k, **kwargs))
+
+
+def _by_distance(found: list[Found]) -> list[tuple[Document, float]]:
+    """In the order of what stands beside the documents; labels decided which they are."""
+    return sorted(((each.document, each.distance) for each in found), key=lambda pair: pair[1])
 
 
 def _diverse(vector: Sequence[float], found: list[Found], k: int, lambda_mult: float) -> list[Document]:

@@ -14,12 +14,12 @@ from foh_pg.postgres.binary_copy import Vector
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
+from foh_pg.tables.ranking import SHORTLIST
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.scan import Best, exact_distances, scan
 from foh_pg.updater.served_model import load_present
-from foh_pg.updater.weighing import shortlist_of
 
 QUERIES = 500
 RANKS = (10, 100)
@@ -164,7 +164,7 @@ def _plain(index: IndexRow, keys: KeyArray) -> list[Any]:
 def _shortlist(index: IndexRow, model: Model) -> int:
     """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
     given = index.options["shortlist"]
-    return shortlist_of(model.ranking) if given is None else int(given)
+    return (model.ranking.shortlist or SHORTLIST) if given is None else int(given)
 
 
 def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:

@@ -31,13 +31,16 @@ def foh_search(
     probes: int | None = None,
     shortlist: int | None = None,
     labels: float | None = None,
+    recall: float | None = None,
+    max_distance: float | None = None,
     filter: Any = None,
     index: str | FOHIndex | None = None,
 ) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
 
-    Its columns are the key of the entity's table under its own name, `distance` (geometry bits that differ;
-    NULL where the row was read exactly) and `score` (what the rows are ranked by, the smaller the nearer).
+    Its columns are the key of the entity's table under its own name, `distance` (from the query,
+    by the index's distance; NULL with shortlist 0) and `score` (what the rows are ranked by, the smaller the
+    nearer).
 
     >>> s = foh_search(Product, vector, k=10, probes=8, filter=Product.price < 10)
     >>> select(Product, s.c.score).join(s, s.c.id == Product.id).order_by(s.c.score)
@@ -53,6 +56,10 @@ def foh_search(
     labels
         How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1 (rows
         likeliest to share a label); None: the index's option `dial`.
+    recall
+        The share of the ten nearest rows to find; 1 reads the table itself. None: the index's own choice.
+    max_distance
+        No row farther than that: fewer than k where there are fewer.
     filter
         A condition over the entity's columns. It is part of the search: k rows come back if k rows match,
         where a `.where()` would be applied to the k rows that were found. Other tables go into `exists()`.
@@ -71,13 +78,15 @@ def foh_search(
         _number(shortlist),
         condition,
         params,
-        sa.bindparam(None, labels, DOUBLE, unique=True),
+        _fraction(labels),
+        _fraction(recall),
+        _fraction(max_distance),
         packagenames=("foh",),
     )
     return function.table_valued(
         sa.column(key.name, key.type),
         # As foh.create_index names them: another name where the key has ours.
-        sa.column("hamming" if key.name == "distance" else "distance", INTEGER),
+        sa.column("foh_distance" if key.name == "distance" else "distance", DOUBLE),
         sa.column("foh_score" if key.name == "score" else "score", DOUBLE),
     )
 
@@ -109,6 +118,10 @@ def equal(one: Any, other: Any) -> sa.ColumnElement[bool]:
 
 def _number(value: int | None) -> sa.BindParameter[int | None]:
     return sa.bindparam(None, value, INTEGER, unique=True)
+
+
+def _fraction(value: float | None) -> sa.BindParameter[float | None]:
+    return sa.bindparam(None, value, DOUBLE, unique=True)
 
 
 def _mapper(entity: Any) -> Mapper[Any] | None:

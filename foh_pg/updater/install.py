@@ -11,7 +11,6 @@ import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.codes import pack
-from foh_pg.clustering import default_probes
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
@@ -44,10 +43,13 @@ VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
-                       weight_code, weight_votes, probes, shortlist, small)
+                       weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
+                       reach_recall, reach_probes, reach_shortlist, small)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
-        %(shortlist)s, %(small)s)
+        %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
+        %(recalls)s::float8[],
+        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s)
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -156,7 +158,7 @@ def consume(session: Session, seqs: npt.NDArray[np.int64]) -> None:
 
 
 def _write_model(session: Session, new: Installation) -> None:
-    model = new.model
+    model, ranking = new.model, new.model.ranking.for_centers(len(new.after))
     values = {
         "version": new.version,
         "trained": model.trained,
@@ -167,8 +169,10 @@ def _write_model(session: Session, new: Installation) -> None:
         "placed": new.placed.version,
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
-        **model.ranking.to_dict(),
-        "probes": model.ranking.probes or default_probes(len(new.after)),
+        **ranking.to_dict(),
+        "recalls": [step.recall for step in ranking.reach] or None,
+        "reach_probes": [step.probes for step in ranking.reach] or None,
+        "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
     }
     session.execute(MODEL, values)
     if new.learned == new.version:

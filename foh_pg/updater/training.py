@@ -22,7 +22,10 @@ from foh_pg.tables.source import Rows
 LEAST_HELD_OUT = 40
 
 # Options that a learner may be given while it learns.
-ALTERABLE = ("label_weight", "memory", "forget", "similarity", "max_labels")
+ALTERABLE = ("label_weight", "forget")
+
+# How much worse than the present model, in mAP on held-out rows, a new one may be and still be served.
+MARGIN = 0.02
 
 # A longer label does not fit into the B-tree on foh.label, and would make every run fail.
 LONGEST_LABEL = 500
@@ -52,10 +55,7 @@ def restored(index: IndexRow, arrays: Arrays) -> Learner:
 
 def _parameters(index: IndexRow, learner: Learner, names: tuple[str, ...]) -> dict[str, Any]:
     known = learner.parameters()
-    chosen = {name: index.options[name] for name in names if name in known}
-    if chosen.get("max_labels") == 0:
-        chosen.update(max_labels=1)
-    return chosen
+    return {name: index.options[name] for name in names if name in known}
 
 
 def held_out(index: IndexRow, rows: Rows) -> npt.NDArray[np.bool_]:
@@ -144,21 +144,20 @@ def compare(index: IndexRow, rows: Rows, candidate: Model, present: Model | None
     """Look at a candidate before it is served, beside the present model where that was trained.
 
     The first model must not be worse than random hyperplanes, a later one not worse than the present one by
-    more than the option `margin` (null: no such test).
+    more than MARGIN.
     """
     exam = Examination.of(rows)
-    margin = index.options["margin"]
     if not exam.telling:
         return Verdict(True, {"held_out": len(exam.rows)})
     found = exam.score(candidate)
     metrics: dict[str, Any] = {"held_out": len(exam.rows), "map": _plain(found)}
     if present is not None and present.trained:
-        rival, name, allowed = exam.score(present), "map_present", margin
+        rival, name, allowed = exam.score(present), "map_present", MARGIN
     else:
         plain = Model.random(candidate.mean, index.bits, int(index.options["seed"]), candidate.scale)
         rival, name, allowed = exam.score(plain), "map_random", 0.0
     metrics[name] = _plain(rival)
-    if allowed is None or not found < rival - float(allowed):
+    if not found < rival - allowed:
         return Verdict(True, metrics)
     against = "the present one" if name == "map_present" else "random hyperplanes"
     note = (

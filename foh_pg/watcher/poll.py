@@ -17,7 +17,7 @@ POLL = """/*NO LOAD BALANCE*/
 SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s.rows, s.stale,
        s.stream AS rows_waiting,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
-       foh._leaves_of(i) IS DISTINCT FROM u.partitions AS moved,
+       foh._leaves(i) IS DISTINCT FROM u.partitions AS moved,
        s.deferred, s.problem, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
        extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
 FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._figures(i) s

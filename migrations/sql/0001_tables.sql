@@ -68,12 +68,20 @@ CREATE TABLE foh.model (
     first_center int NOT NULL DEFAULT 1,
     -- At most exact_rows rows: searches may read the table itself.
     small        boolean NOT NULL DEFAULT true,
-    -- How a search ranks: the learned code and the votes of the nearest rows.
-    weight_code  float8 NOT NULL DEFAULT 1.6,
-    weight_votes float8 NOT NULL DEFAULT 0.4,
-    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows.
+    -- How a search ranks: how much the learned code counts in telling the kind of the query, and by how many times its
+    -- distance a row of another kind is put back.
+    weight_code  float8 NOT NULL DEFAULT 0.2,
+    weight_votes float8 NOT NULL DEFAULT 1.0,
+    -- How many lists a search reads, by the number of centers or as held-out rows asked for; and how many rows. The same
+    -- where labels do not count.
     probes       int,
     shortlist    int,
+    nearest_probes    int,
+    nearest_shortlist int,
+    -- The recall of the ten nearest that held-out rows found with so many probes and rows read, the lowest first.
+    reach_recall    float8[],
+    reach_probes    int[],
+    reach_shortlist int[],
     PRIMARY KEY (index, version)
 );
 
@@ -94,17 +102,19 @@ ALTER TABLE foh.model_state ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE foh.run (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     index        int NOT NULL,
-    kind         text NOT NULL,
-    started_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    finished_at  timestamptz,
-    from_version bigint,
+    kind         text NOT NULL CHECK (kind IN ('build', 'rebuild', 'rollback', 'update', 'evaluate')),
+    -- Within what clients can show: Python has no year 10 000, and no program has infinity.
+    started_at   timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (started_at > '1970-01-01Z' AND started_at < '9000-01-01Z'),
+    finished_at  timestamptz CHECK (finished_at > '1970-01-01Z' AND finished_at < '9000-01-01Z'),
+    from_version bigint NOT NULL DEFAULT 1,
     to_version   bigint,
-    rows         bigint NOT NULL DEFAULT 0,
-    lists        bigint NOT NULL DEFAULT 0,
-    rows_encoded bigint NOT NULL DEFAULT 0,
-    stale        float8,
-    phases       jsonb NOT NULL DEFAULT '{}',
-    metrics      jsonb NOT NULL DEFAULT '{}',
+    rows         bigint NOT NULL DEFAULT 0 CHECK (rows >= 0),
+    lists        bigint NOT NULL DEFAULT 0 CHECK (lists >= 0),
+    rows_encoded bigint NOT NULL DEFAULT 0 CHECK (rows_encoded >= 0),
+    stale        float8 CHECK (stale BETWEEN 0 AND 1),
+    -- Seconds by the name of a phase.
+    phases       jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(phases) = 'object' AND NOT phases @? '$.* ? (@.type() <> "number" || @ > 1e12)'),
+    metrics      jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(metrics) = 'object'),
     error        text
 );
 CREATE INDEX run_index_idx ON foh.run (index, id);

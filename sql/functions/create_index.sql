@@ -31,6 +31,7 @@ DECLARE
     -- A transaction whose snapshot is older than the lock cannot tell whether the table is empty.
     empty boolean := current_setting('transaction_isolation') = 'read committed';
     citus text[];
+    published text;
 BEGIN
     PERFORM foh._require_owner();
     PERFORM foh._check_name(name);
@@ -64,13 +65,13 @@ BEGIN
     VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_type, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
             i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.options,
-            i.row_triggers, foh._has_several(i), 'building')
+            i.row_triggers, (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0, 'building')
     RETURNING * INTO i;
     INSERT INTO foh.updating (index) VALUES (i.id);
     PERFORM foh._make_tables(i);
     PERFORM foh._make_functions(i);
     PERFORM foh._attach(i);
-    UPDATE foh.updating u SET partitions = foh._leaves_of(i) WHERE u.index = i.id;
+    UPDATE foh.updating u SET partitions = foh._leaves(i) WHERE u.index = i.id;
     -- Making the triggers has locked the table: every row that a new snapshot does not see now will pass through them.
     IF body.empty THEN
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM foh.%I(wanted => 1))', i.name || '_rows') INTO empty;
@@ -84,8 +85,10 @@ BEGIN
         RAISE NOTICE 'foh: with homes 0 only the % rows nearest to a center are in its list, and a row may be in none', i.options ->> 'neighbors'
             USING HINT = 'A search still returns k rows, and reads the table where the lists have fewer; homes 1 puts each row into a list.';
     END IF;
-    IF foh._publications() IS NOT NULL THEN
-        RAISE WARNING 'foh: publication % is FOR ALL TABLES, and so publishes the tables of index %', foh._publications(), quote_literal(name)
+    -- Such a publication takes our tables along.
+    published := (SELECT string_agg(quote_ident(p.pubname), ', ' ORDER BY p.pubname) FROM pg_publication p WHERE p.puballtables);
+    IF published IS NOT NULL THEN
+        RAISE WARNING 'foh: publication % is FOR ALL TABLES, and so publishes the tables of index %', published, quote_literal(name)
             USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/operations.md.';
     END IF;
     PERFORM foh._end_local(citus);

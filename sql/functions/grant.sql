@@ -26,6 +26,8 @@ BEGIN
             RAISE EXCEPTION 'foh: role % owns schema foh and may do everything in it', quote_ident(g.role) USING ERRCODE = 'invalid_grant_operation';
         ELSIF g.kind = 'updater' THEN
             PERFORM foh._grant_updating(g.role, revoke);
+            -- A reader keeps what searches need.
+            PERFORM foh._grant_reading(x, g.role, false) FROM foh.index x WHERE g.role IN (SELECT foh._readers(x));
             RETURN QUERY SELECT g.role, g.kind, NULL::text, t.may, t.exposes, NULL::text FROM foh._right(g.kind, revoke) t;
             CONTINUE;
         END IF;

@@ -21,9 +21,9 @@ SELECT i.name,
        -- How a search ranks: as chosen on held-out rows unless an option says otherwise. Null: the default.
        jsonb_build_object(
            'code', w.code, 'votes', w.votes,
-           'probes', coalesce((i.options ->> 'probes')::int, m.probes),
-           'shortlist', coalesce((i.options ->> 'shortlist')::int, m.shortlist),
-           'by_geometry_alone', w.code + w.votes = 0
+           'probes', coalesce((i.options ->> 'probes')::int, CASE WHEN w.votes > 0 THEN m.probes ELSE m.nearest_probes END, m.probes),
+           'shortlist', coalesce((i.options ->> 'shortlist')::int, CASE WHEN w.votes > 0 THEN m.shortlist ELSE m.nearest_shortlist END),
+           'by_geometry_alone', w.votes = 0
        ) AS ranking
 FROM foh.index i
 CROSS JOIN LATERAL foh._figures(i) s

@@ -73,23 +73,18 @@ class TestMigrate:
 
     def test_other_commands_say_so_where_it_is_missing(self, installer: CommandLine) -> None:
         assert "run foh-pg migrate" in installer("status", code=1).stderr
-        installer("migrate", "--to=0001")
-        assert re.search(rf"at revision 0001.*needs {migrations.head()}", installer("status", code=1).stderr)
 
-    def test_tells_the_servers_warnings(self, private_server) -> None:
-        private_server.execute(sql("CREATE ROLE foh_owner NOLOGIN"))
-        database = private_server.create_database()
+    def test_for_another_role(self, new_database) -> None:
+        database = new_database()
         install_pgvector(database.connect(None))
-        database.connect(None).execute(f"GRANT CREATE ON DATABASE {database.name} TO app_owner")
-        cli = CommandLine(database)
-        assert "will own schema foh itself" in cli("migrate").stderr
-        assert "belongs to app_owner, a role that can log in" in cli("status").stderr
-
-
-def sql(text: str):
-    from psycopg.sql import SQL
-
-    return SQL(text)
+        superuser = CommandLine(database, None)
+        superuser("migrate", "--owner=app_owner")
+        assert "no index yet" in CommandLine(database)("status").stderr
+        error = superuser("status", code=1).stderr
+        assert re.fullmatch(
+            r"foh-pg: schema foh .* belongs to role app_owner.*Connect as app_owner;.*\n", error
+        )
+        assert "to base" in superuser("migrate", "--owner=app_owner", "--to=base", "--yes").stderr
 
 
 class TestIndexes:
@@ -164,7 +159,7 @@ class TestIndexes:
 
 class TestConnection:
     def test_libpqs_environment(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in database.environment("installer").items():
+        for name, value in database.environment().items():
             monkeypatch.setenv(name, value)
         result = CliRunner().invoke(app, ["migrate", "--json"])
         assert json.loads(result.stdout) == {"start": migrations.head(), "end": migrations.head()}

@@ -37,7 +37,7 @@ def test_columns_named_like_ours(database: Database) -> None:
     cli = CommandLine(database)
     found = cli("search", "items", "--vector", QUERY, "-k1", "--columns", "score", "--json").stdout
     [row] = json.loads(found)
-    assert list(row) == ["distance", "score", "hamming", "foh_score"]
+    assert list(row) == ["distance", "score", "foh_distance", "foh_score"]
     assert (row["distance"], row["score"]) == (7, 9)
 
 
@@ -83,7 +83,9 @@ class TestSearch:
         )
         assert {"step": "centers probed", "value": "2"} in steps
         assert "fallback" in cli("search", "items", "--like", "7", "--explain").stdout
-        assert "label weights" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
+        assert (
+            "rows of another kind" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
+        )
 
     def test_the_dial(self, cli: CommandLine, shop: Shop) -> None:
         rows = json.loads(cli("search", "items", "--vector", QUERY, "--labels", "0", "--json").stdout)

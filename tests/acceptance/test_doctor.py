@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.schema import installed
 from foh_pg.updater import build
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
@@ -100,27 +99,21 @@ class TestDatabase:
         cure = only(findings(database, "app_writer"), "schema")["cure"]
         assert cure == f"GRANT CREATE ON DATABASE {database.name} TO app_writer; then foh-pg migrate"
 
-    def test_the_schema_is_older(self, doctor: Callable[..., Findings], database: Database) -> None:
-        CommandLine(database, "installer")("migrate", "--to=0001", "--yes")
-        finding = only(doctor(role="installer"), "schema")
-        assert f"revision 0001, this foh_pg ({__version__}) needs {installed.head()}" in finding["found"]
-        assert finding["cure"] == "foh-pg migrate"
-
     def test_the_schema_is_newer(
         self, doctor: Callable[..., Findings], superuser: psycopg.Connection[Any]
     ) -> None:
         superuser.execute("UPDATE foh.alembic_version SET version_num = '9999'")
-        assert "'9999', which this foh_pg does not know" in only(doctor(role="installer"), "schema")["found"]
+        assert "'9999', which this foh_pg does not know" in only(doctor(), "schema")["found"]
 
     def test_the_functions_are_those_of_another_version(
         self, doctor: Callable[..., Findings], superuser: psycopg.Connection[Any], database: Database
     ) -> None:
         superuser.execute("UPDATE foh.code SET digest = 'another', version = '0.1.9'")
-        finding = only(doctor(role="installer"), "schema")
+        finding = only(doctor(), "schema")
         assert finding["severity"] == "warning"
         assert "came with foh_pg 0.1.9" in finding["found"]
-        CommandLine(database, "installer")("migrate")
-        assert not [f for f in doctor(role="installer") if f["check"] == "schema"]
+        CommandLine(database)("migrate")
+        assert not [f for f in doctor() if f["check"] == "schema"]
 
     def test_the_schema_is_somebody_elses(self, new_database: Callable[..., Database]) -> None:
         database = new_database()
@@ -164,7 +157,7 @@ class TestRights:
 
     def test_a_role_that_may_not_create_the_first_index(self, doctor: Callable[..., Findings]) -> None:
         assert only(doctor("--role=app_writer"), "rights")["cure"].startswith(
-            "foh-pg grant --owner app_writer"
+            "connect as the owner of schema foh"
         )
         assert only(doctor(), "index")["severity"] == "note"
 

@@ -138,3 +138,30 @@ def test_strange_metrics(
     assert report.exit_code == 0, report.stderr
     status = CliRunner().invoke(app, ["status", "bad", f"--dsn={database.dsn()}"])
     assert status.exit_code == 0, status.stderr
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "started_at = 'infinity'",
+        "started_at = '12000-01-01'",
+        "finished_at = '-infinity'",
+        "stale = 'NaN'",
+        "rows = -1",
+        "kind = 'boo'",
+        "metrics = '\"boo\"'",
+        "phases = '[1]'",
+        'phases = \'{"read": "boo"}\'',
+        "phases = '{\"read\": 1e400}'",
+    ],
+)
+def test_what_a_run_cannot_be(two: Connection, values: str) -> None:
+    two.execute("INSERT INTO foh.run (index, kind) SELECT id, 'update' FROM foh.index")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        two.execute(f"UPDATE foh.run SET {values}".encode())
+
+
+def test_an_entry_is_written_at_some_time(two: Connection) -> None:
+    """PostgreSQL 16 cannot tell how long ago infinity is."""
+    with pytest.raises(psycopg.errors.CheckViolation):
+        two.execute("UPDATE foh.bad_stream SET written_at = '-infinity'")

@@ -166,8 +166,8 @@ class TestDial:
         assert digit_index.search_like(3, 5, labels=0) == digit_index.search(
             digit_index.embedding(3), 5, labels=0, filter="id <> 3"
         )
-        assert digit_index.explain(query, labels=0)["label weights"] == "none: nearest vectors only"
-        assert digit_index.explain(query, labels=1)["label weights"].startswith("code ")
+        assert digit_index.explain(query, labels=0)["labels"] == "not asked: nearest vectors only"
+        assert digit_index.explain(query, labels=1)["labels"].startswith("rows of another kind count as ")
         by_bits = digit_index.search(query, 5, labels=0, shortlist=0, probes=1000)
         assert [match.score for match in by_bits] == sorted(match.score for match in by_bits)
 

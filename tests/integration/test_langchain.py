@@ -90,6 +90,17 @@ class TestOwnTable:
         relevant = store.similarity_search_with_relevance_scores("text 5", k=1)
         assert relevant[0][1] == pytest.approx(1, abs=1e-6)
 
+    def test_relevance_is_sorted_whatever_the_labels_say(self, store: FOHVectorStore) -> None:
+        store.add_documents(documents())
+        for labels in (0, 0.5, 1):
+            relevant = store.similarity_search_with_relevance_scores("text 5", k=10, labels=labels)
+            scores = [score for _, score in relevant]
+            assert scores == sorted(scores, reverse=True)
+            assert scores[0] == pytest.approx(1, abs=1e-6)
+            assert relevant[0][0].id == "d5"
+        [[nearest, far]] = store.similarity_search_with_score("text 5", k=10, max_distance=1e-4)
+        assert (nearest.id, far) == ("d5", pytest.approx(0, abs=1e-6))
+
     @pytest.mark.parametrize("distance", ["l2", "ip"])
     def test_other_distances(self, database: Database, distance: str) -> None:
         store = FOHVectorStore(EMBEDDINGS, url(database), table="docs", distance=distance)

@@ -173,8 +173,7 @@ def test_a_publication_of_all_tables(logical: Server) -> None:
             "CREATE SUBSCRIPTION app CONNECTION {} PUBLICATION everything WITH (create_slot = false, slot_name = {}, copy_data = false)"
         ).format(sql.Literal(origin.dsn(None)), slot)
     )
-    migrate(origin.connect("installer"))
-    publisher.execute("SELECT foh.grant(owner => 'app_owner')")
+    migrate(publisher, owner="app_owner")
     create_index(source)
     insert(source, 1, X[1])
     count = "SELECT count(*) FROM items"

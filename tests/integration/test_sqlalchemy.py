@@ -90,7 +90,7 @@ class TestSearch:
         rows = session.execute(statement).all()
         assert [row.Product.id for row in rows] == nearest_by_hand(session, vector(7))
         assert rows[0].Product.id == 7
-        assert rows[0].score == pytest.approx(0, abs=1e-6)
+        assert rows[0].score == rows[0].distance == pytest.approx(0, abs=1e-6)
         assert [row.score for row in rows] == sorted(row.score for row in rows)
 
     def test_alone(self, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -15,15 +16,16 @@ from foh_pg.quality.advise.indexing import Form, rows_of
 from foh_pg.quality.dataset import Dataset
 from foh_pg.quality.protocol import Protocol, Split
 from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import Ranking
+from foh_pg.tables.ranking import Ranking, Reached
 from foh_pg.tables.run import Run
 from foh_pg.updater import weighing
+from foh_pg.updater.trial import Trial
 from foh_pg.updater.weighing import (
     ALLOWED,
     GEOMETRY_ALONE,
     LEAST_QUERIES,
-    Trial,
     Weighed,
+    cheapest,
     weigh,
     with_ranking,
 )
@@ -57,7 +59,7 @@ class Made:
         return weigh(self.index, self.model, self.rows, self.held)
 
     def trial(self) -> Trial:
-        return Trial.of(self.index, self.model, self.rows, np.flatnonzero(self.held))
+        return Trial.of(self.index, self.model, self.rows, np.flatnonzero(self.held), ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def test_labels_that_help_stay(helpful: Made) -> None:
     found = helpful.weigh()
     assert not found.ranking.by_geometry_alone
     assert found.metrics["asked"] == HELD
-    assert found.metrics["p10"] >= found.metrics["p10_default"] > found.metrics["p10_geometry"]
+    assert found.metrics["both10"] > found.metrics["both10_exact"]
     assert found.metrics["p10"] > found.metrics["p10_exact"]
     assert found.note == ""
 
@@ -78,25 +80,31 @@ def test_labels_that_are_noise_take_no_part() -> None:
     found = Made("noise").weigh()
     assert found.ranking.by_geometry_alone
     assert "geometry alone" in found.note
-    # Not one of the weightings of the grid got past the first test.
-    assert found.metrics["p10_geometry"] == pytest.approx(found.metrics["p10_default"], abs=0.03)
+    # What is left is a search for the nearest rows.
+    assert found.ranking.probes == found.ranking.nearest_probes
+    assert found.ranking.shortlist == found.ranking.nearest_shortlist
 
 
 def test_the_default_stays_unless_another_is_clearly_better(helpful: Made) -> None:
     trial, found = helpful.trial(), helpful.weigh().ranking
-    weights = Ranking(found.code, found.votes)
-    if weights != Ranking():
-        gain = trial.ask(weights).worth - trial.ask(Ranking()).worth
+    read = {"probes": found.probes, "shortlist": found.shortlist}
+    if (found.code, found.votes) != (Ranking().code, Ranking().votes):
+        gain = trial.ask(found).worth - trial.ask(replace(Ranking(), **read)).worth
         assert gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))
 
 
-def test_too_few_that_ask_choose_nothing(helpful: Made) -> None:
+def test_too_few_that_ask_choose_no_weights(helpful: Made) -> None:
     few = np.arange(ROWS) >= ROWS - (LEAST_QUERIES - 1)
     found = weigh(helpful.index, helpful.model, helpful.rows, few)
+    assert (found.ranking.code, found.ranking.votes) == (Ranking().code, Ranking().votes)
+    assert found.ranking.probes is None
+    # For recall anybody can ask.
+    assert found.ranking.reach
+    assert found.metrics["asked"] == ROWS // 10
+    some = helpful.rows.take(np.arange(10 * LEAST_QUERIES - 1))
+    found = weigh(helpful.index, helpful.model, some, np.zeros(len(some), dtype=bool))
     assert found.ranking == helpful.model.ranking
     assert found.metrics == {"asked": LEAST_QUERIES - 1}
-    plain = replace(helpful.model, signed=False)
-    assert weigh(helpful.index, plain, helpful.rows, helpful.held).ranking == plain.ranking
 
 
 def test_reading_more_comes_nearer(helpful: Made) -> None:
@@ -114,34 +122,65 @@ def test_reading_more_comes_nearer(helpful: Made) -> None:
 
 def test_an_answer_of_everything_is_the_exact_one(helpful: Made) -> None:
     trial = helpful.trial()
-    trial.centers = np.broadcast_to(
-        np.arange(len(trial.levels.centers)), (HELD, len(trial.levels.centers))
-    ).copy()
-    everything = replace(GEOMETRY_ALONE, probes=len(trial.levels.centers), shortlist=ROWS)
-    found = trial.ask(everything)
+    found = trial.ask(replace(GEOMETRY_ALONE, probes=len(trial.levels.centers), shortlist=ROWS))
     assert found.recall.min() == 1
-    assert np.allclose(found.precision, trial.exact)
+    for name in ("precision", "both", "distance"):
+        assert np.allclose(getattr(found, name), getattr(trial.exact, name))
+
+
+def test_what_is_reached_is_what_a_search_finds(helpful: Made) -> None:
+    """The table of recalls says what asking says, rising with the cost, up to nearly all."""
+    trial = helpful.trial()
+    reach = trial.reach()
+    assert [step.recall for step in reach] == sorted(step.recall for step in reach)
+    assert [step.cost for step in reach] == sorted(step.cost for step in reach)
+    assert reach[-1].recall > 0.98
+    for step in reach:
+        asked = trial.ask(replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist))
+        assert asked.recall.mean() == pytest.approx(step.recall, abs=1e-4)
+
+
+def test_the_cheapest_search_of_a_recall_or_the_best_that_is_not_too_dear() -> None:
+    reach = (Reached(0.5, 2, 10), Reached(0.8, 8, 16), Reached(0.96, 40, 30), Reached(0.99, 100, 100))
+    assert cheapest(reach, 0.7, 1000) == reach[1]
+    assert cheapest(reach, 0.95, 1000) == reach[2]
+    assert cheapest(reach, 0.95, reach[2].cost - 1) == reach[1]
+    assert cheapest(reach, 0.999, 1000) == reach[3]
+    assert cheapest(reach, 0.1, 1) == reach[0]
+
+
+def test_probes_grow_with_the_centers() -> None:
+    chosen = Ranking(probes=16, nearest_probes=40, reach=(Reached(0.9, 20, 30),), centers=400)
+    assert chosen.for_centers(400) == chosen
+    grown = chosen.for_centers(3200)
+    assert 16 < grown.probes < grown.nearest_probes < 100
+    assert grown.reach[0].probes > 20
+    assert grown.reach[0].shortlist == 30
+    assert chosen.for_centers(10).nearest_probes == 10
+    assert Ranking().for_centers(1000) == Ranking()
+    assert Ranking.from_dict(json.loads(json.dumps(chosen.to_dict()))) == chosen
 
 
 def test_more_is_read_where_the_exact_distance_is_better(
     helpful: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search that reads a single short list is far below the exact distance: it is told to read more."""
-    monkeypatch.setattr(weighing.clustering, "default_probes", lambda centers: 1)
-    monkeypatch.setattr(weighing, "BUDGETS", ((1, 16), (16, 50), (32, 100)))
+    """A search that may cost next to nothing is far below the exact distance: it is told to read more."""
+    monkeypatch.setattr(weighing, "COST_LABELS", 12)
     rng = np.random.default_rng(0)
     groups = np.arange(ROWS) % 60
-    vectors = (rng.normal(size=(60, 24))[groups] + 0.3 * rng.normal(size=(ROWS, 24))).astype(np.float32)
+    vectors = (rng.normal(size=(60, 24))[groups] + 0.6 * rng.normal(size=(ROWS, 24))).astype(np.float32)
     names = np.array([f"g{n}" for n in groups], dtype=object)
     rows = replace(helpful.rows, vectors=vectors, labels=Ragged(names, np.arange(ROWS + 1)))
     # The model knows none of these labels.
     model = replace(helpful.model, geometry=Geometry.fit(vectors, helpful.index.geometry, "cosine", 0))
     found = weigh(helpful.index, model, rows, helpful.held)
-    assert found.metrics["p10_geometry"] < found.metrics["p10_exact"] - 5 * ALLOWED
+    first = found.ranking.reach[0]
+    assert first.recall < 0.8
     assert found.metrics["p10"] >= found.metrics["p10_exact"] - ALLOWED
+    assert found.metrics["both10"] >= found.metrics["both10_exact"] - ALLOWED
     assert found.ranking.by_geometry_alone
-    assert found.ranking.probes == 16
-    assert "by geometry alone, with 16 probes and a shortlist of 50" in found.note
+    assert found.ranking.probes > first.probes
+    assert "to be as good as the exact distance, searches rank by geometry alone" in found.note
 
 
 def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ from foh_pg.quality.protocol import Split
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
-from foh_pg.updater.weighing import QUERIES, Trial, weigh
+from foh_pg.updater.trial import Trial
+from foh_pg.updater.weighing import QUERIES, weigh
 
 # The share of rows on which the ranking is chosen. They never train, and no query is among them.
 HELD_OUT = 0.1
@@ -66,7 +67,7 @@ class Indexed:
             return made
         known = split.hide_labels(hidden)
         without = Trial(self.index, self.model, rows_of(known, known.base), queries)
-        without.relevant, without.exact = made.relevant, made.exact
+        without.relevant, without.kind, without.kind_there = made.relevant, made.kind, made.kind_there
         return without
 
 

@@ -115,9 +115,10 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
     yield _figure("random hyperplanes", bits, "code", coded, None)
     index = Indexed.learn(split, bits)
     learned = index.ranking
-    most = replace(learned, code=FULL_DIAL * learned.code, votes=FULL_DIAL * learned.votes)
+    most = replace(learned, votes=FULL_DIAL * learned.votes)
     asked = {LEARNED: (index.trial(split), learned)}
-    asked[NEAREST] = (asked[LEARNED][0], replace(learned, code=0.0, votes=0.0))
+    nearest = replace(learned, votes=0.0, probes=learned.nearest_probes, shortlist=learned.nearest_shortlist)
+    asked[NEAREST] = (asked[LEARNED][0], nearest)
     asked[LABELS] = (asked[LEARNED][0], most)
     if sample.share < 1:
         asked[SOME_LABELLED] = (index.trial(split, hidden=1 - sample.share), learned)

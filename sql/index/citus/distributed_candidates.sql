@@ -1,5 +1,5 @@
 -- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights; and the rows that wait in the
--- inbox, without a distance. Distance and score are null for all where the lists cannot answer.
+-- inbox. The score is an estimate from the bits alone, null for rows that wait and where the lists cannot answer; there is no distance.
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
@@ -13,8 +13,8 @@ DECLARE
     wanted {key_type}[];
     seen {key_type}[];
 BEGIN
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL);
-    near := {near}($1, 10000000, $2, 0, 0, 1, false);
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL, NULL);
+    near := {near}($1, 10000000, $2, 0, NULL, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
@@ -24,8 +24,8 @@ BEGIN
         wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
         SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{key} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
     END IF;
-    RETURN QUERY SELECT e.key, e.distance, CASE WHEN e.distance IS NOT NULL THEN {bit_score}(e.distance) END
-                 FROM (SELECT u.key, n.distance FROM unnest(seen) AS u (key)
-                       LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.distances) AS distance) n ON n.key = u.key) e;
+    RETURN QUERY SELECT e.key, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
+                 FROM (SELECT u.key, n.bits FROM unnest(seen) AS u (key)
+                       LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) n ON n.key = u.key) e;
 END
 $body$;

@@ -2,7 +2,8 @@
 -- shards (see node_read), which reads the rows found and those that wait there. VOLATILE, so that each step sees what is committed when
 -- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL)
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
+                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10 COST 10000
 -- Nothing is written: a node needs no transaction around what it is asked.
@@ -29,14 +30,18 @@ DECLARE
     answer pg_catalog.text[];
     fallback boolean;
     rows_keys {key_type}[];
-    rows_scores pg_catalog.float8[];
+    rows_distances pg_catalog.float8[];
     -- Where the key is in near.keys; null where the row waits.
     rows_places bigint[];
-    -- What the labels add for a row that waits.
-    lean pg_catalog.float8;
     keys {key_type}[];
-    distances int[];
+    distances pg_catalog.float8[];
     scores pg_catalog.float8[];
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
+    settled int;
+    -- Whether rows are ranked by their bits alone.
+    by_bits boolean;
 BEGIN
     {refuse_arguments}
     path := pg_catalog.current_setting('search_path');
@@ -49,7 +54,7 @@ BEGIN
     END IF;
     LOOP
         before := {moment}();
-        near := {near}(query, k, reach, shortlist, dial, times, again);
+        near := {near}(query, k, reach, shortlist, recall, dial, times, again);
         IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
             PERFORM foh._refuse_changed({name});
         END IF;
@@ -58,7 +63,7 @@ BEGIN
                   OR pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed';
         fallback := false;
         rows_keys := '{}';
-        rows_scores := '{}';
+        rows_distances := '{}';
         rows_places := '{}';
         -- Citus finds the shard of a row by the hash of its key.
         FOR node IN
@@ -71,14 +76,14 @@ BEGIN
                                       FROM pg_catalog.unnest(near.keys) WITH ORDINALITY AS w (key, place)) w
                                 WHERE before.nodes[w.at] OPERATOR(pg_catalog.=) n.node) w
         LOOP
-            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, near.scale, k, filter, params, path) INTO answer
+            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, k, max_distance, filter, params, path) INTO answer
             FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
             EXIT WHEN answer IS NULL;
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
             ELSIF answer[1] IS NOT NULL THEN
                 rows_keys := rows_keys OPERATOR(pg_catalog.||) answer[1]::{key_type}[];
-                rows_scores := rows_scores OPERATOR(pg_catalog.||) answer[2]::pg_catalog.float8[];
+                rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[2]::pg_catalog.float8[];
                 rows_places := rows_places OPERATOR(pg_catalog.||) answer[3]::pg_catalog.int8[];
             END IF;
         END LOOP;
@@ -86,24 +91,32 @@ BEGIN
         CONTINUE WHEN answer IS NULL OR before.version OPERATOR(pg_catalog.<>) since.version OR before.placements OPERATOR(pg_catalog.<>) since.placements
                       OR coalesce(before.last, 0::pg_catalog.int8) OPERATOR(pg_catalog.<>) coalesce(since.last, 0::pg_catalog.int8);
         EXIT WHEN fallback;
-        lean := (SELECT pg_catalog.avg(l) FROM pg_catalog.unnest(near.leans) l);
+        by_bits := near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL;
+        -- Of a row that waits nobody knows yet of what kind it is.
         SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
-        FROM (SELECT e.key, e.distance,
-                     CASE WHEN e.distance IS NOT NULL AND near.ranked OPERATOR(pg_catalog.=) 0 THEN {bit_score}(e.distance) ELSE e.score END
-                         OPERATOR(pg_catalog.+) coalesce(CASE WHEN e.place IS NULL THEN lean ELSE near.leans[e.place] END, 0::pg_catalog.float8) AS score
-              FROM (SELECT f.key, f.score, f.place, near.distances[f.place] AS distance
-                    FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_scores) AS score, pg_catalog.unnest(rows_places) AS place) f) e
+        FROM (SELECT e.key, CASE WHEN NOT by_bits OR e.bits IS NULL THEN e.distance END AS distance,
+                     {score}(CASE WHEN NOT by_bits THEN e.distance WHEN e.bits IS NULL THEN e.distance OPERATOR(pg_catalog./) near.scale ELSE {bit_score}(e.bits) END,
+                             near.leans[e.place]) AS score
+              FROM (SELECT f.key, f.distance, f.place, near.bits[f.place] AS bits
+                    FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_distances) AS distance, pg_catalog.unnest(rows_places) AS place) f) e
               ORDER BY 3 LIMIT k) t;
-        IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.=) k THEN
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
             RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
-        more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) pg_catalog.cardinality(keys), 1));
+        IF max_distance IS NULL THEN
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
+        ELSE
+            -- A look at four times as much that finds no more ends the search, as it does for any other table.
+            more := 4;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+        END IF;
         reach := least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
         again := true;
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, near.scale) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
 END
 $body$;

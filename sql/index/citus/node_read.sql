@@ -2,9 +2,9 @@
 -- the inbox, with the rights of the caller, so that policies and the filter hold. shards, inboxes: the numbers of the shards that the
 -- coordinator knows to be here; homes: the shard of each key; places: a number of each key; path: the search_path of the caller, in which
 -- the filter was written.
--- Returns arrays of keys, of scores and of places, null where the key waits, as three texts. Null where a shard is not here any more, or
+-- Returns arrays of keys, of distances and of places, null where the key waits, as three texts. Null where a shard is not here any more, or
 -- to be asked again; a single word where the lists cannot answer.
-CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], homes bigint[], places bigint[], query text, scale float8, k int, filter text,
+CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
                                   params jsonb, path text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -38,13 +38,13 @@ DECLARE
     -- For each key the row out of its shard: that of no other shard is looked up, since PostgreSQL tests the number of the shard first.
     -- Numbers of shards and the filter go in between.
     opening constant text := $sql$
-        SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.score)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text]
-        FROM (SELECT s.key, {node_score} AS score, k.place
-              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($6) AS place) k
+        SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text]
+        FROM (SELECT s.key, {node_distance} AS distance, k.place
+              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($5) AS place) k
               CROSS JOIN LATERAL ($sql$;
     lookup constant text := $sql$SELECT s.{key} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
     by_key constant text := $sql$ AND s.{key} OPERATOR(pg_catalog.=) k.key$sql$;
-    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL) r$sql$;
+    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $6 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $6$sql$;
     statement text;
     answer text[];
 BEGIN
@@ -69,7 +69,7 @@ BEGIN
             IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
                 DEALLOCATE {plan};
             END IF;
-            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], float8, bigint[]) AS ' || statement;
+            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], bigint[], float8) AS ' || statement;
             PERFORM set_config('foh.{plan}', prepared::text, false);
         END IF;
     END LOOP;
@@ -81,7 +81,7 @@ BEGIN
     LOOP
         IF late_shards IS NOT NULL THEN
             SELECT w.keys, w.homes, w.cut, w.reach, w.resync INTO late_keys, late_homes, cut, reach, resync
-            FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, scale, most) w;
+            FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, most) w;
             IF resync THEN
                 RETURN ARRAY['resync'];
             END IF;
@@ -93,21 +93,21 @@ BEGIN
         END IF;
         IF filter IS NULL AND own THEN
             BEGIN
-                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, scale, all_places) INTO answer;
+                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, all_places, max_distance) INTO answer;
             EXCEPTION WHEN invalid_sql_statement_name THEN
                 -- On the coordinator this is the session of the caller, who may have said DEALLOCATE ALL.
                 PERFORM pg_catalog.set_config('foh.{plan}', '', false);
                 RETURN NULL;
             END;
         ELSE
-            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_keys, all_homes, scale, all_places;
+            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_keys, all_homes, all_places, max_distance;
         END IF;
-        EXIT WHEN NOT cut;
+        EXIT WHEN NOT cut OR reach OPERATOR(pg_catalog.>) (max_distance OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8);
         -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
         -- noted may be rounded.
         EXIT WHEN k OPERATOR(pg_catalog.<=) (
-            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::pg_catalog.float8[]) AS score, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
-            WHERE r.place IS NULL AND r.score OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8));
+            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::pg_catalog.float8[]) AS distance, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
+            WHERE r.place IS NULL AND r.distance OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8));
         most := most OPERATOR(pg_catalog.*) 4;
     END LOOP;
     RETURN answer;

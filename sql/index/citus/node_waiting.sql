@@ -1,8 +1,8 @@
 -- The keys that wait in some shards of the inbox and are nearest to a query by the vectors that were noted, and the shard that each is
 -- in, for roles that may search but may not read the inbox. A key comes once for each of its entries.
--- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted with a score below reach. resync: one
+-- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted at a distance below reach. resync: one
 -- of the entries says that the whole table must be read again, or too many keys are without a vector.
-CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, scale float8, wanted bigint,
+CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, wanted bigint,
                                      OUT keys {key_type}[], OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -18,6 +18,6 @@ BEGIN
         FROM (SELECT i.key, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
               WHERE i.op <> 'd' ORDER BY 4 NULLS FIRST LIMIT $2) e$sql$
     INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
-    reach := {noted_score};
+    reach := {noted_distance};
 END
 $body$;

@@ -10,12 +10,12 @@ AS $body$
 BEGIN
     PERFORM foh._open({tables_text});
     IF step = 'lists' THEN
-        RETURN (SELECT n.keys FROM {near}(query, 10000000, NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, 10000000, NULL, 0, NULL, 0, 1, false) n);
     ELSIF step = 'bits' THEN
-        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, {dial_factor}(NULL), 1, false) s,
-                                   {near}(query, greatest({looked}, 2 * greatest(k, s.ranked)), NULL, 0, 0, 1, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) s,
+                                   {near}(query, greatest({looked}, {looked_times} * greatest(k, s.ranked)), s.probes, 0, NULL, 0, 1, false) n);
     ELSIF step = 'shortlist' THEN
-        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, {dial_factor}(NULL), 1, false) n);
+        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) n);
     END IF;
     RETURN ARRAY(SELECT r.{key} FROM {search}(query, k) r);
 END

@@ -21,7 +21,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, coalesce({probes_option}, m.probes, {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry

@@ -1,5 +1,5 @@
 -- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance.
-CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, scale float8)
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 -- A scan is wanted here; the search that calls this function has switched scans off for its lookups.
@@ -10,10 +10,12 @@ SET enable_mergejoin = on
 AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT s.key, NULL::int, {exact_score}(s.x, $1, $4)
-        FROM (SELECT $2 AS params) v
-        CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+        SELECT d.key, d.distance, d.distance
+        FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
+              FROM (SELECT $2 AS params) v
+              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        ) OFFSET 0) s WHERE s.x IS NOT NULL ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, scale;
+        ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) d
+        WHERE $4 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $4 ORDER BY 2, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
 END
 $body$;

@@ -1,6 +1,6 @@
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
 CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                     labels float8 DEFAULT NULL)
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -9,16 +9,16 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     dial float8 := {dial_factor}(labels);
-    reach int;
-    ranked int;
+    -- The model, and what was chosen by it.
+    chosen record;
+    target float8 := coalesce(recall, {recall_option}::float8);
     -- The query under the name that it has in a search.
     vector {vector}.vector := query;
     geometry bit({geometry_bits});
     centers int[];
-    m foh.model;
     s record;
 BEGIN
-    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels);
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT {query_geometry} INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
@@ -27,24 +27,27 @@ BEGIN
         -- find all other locks taken.
         PERFORM foh._open({tables_text});
     END IF;
-    SELECT * INTO m FROM foh.model o WHERE o.index = {id} AND o.version = s.version;
-    reach := coalesce(probes, {probes_option}, m.probes, {probes_default});
-    ranked := coalesce(shortlist, {shortlist_option}, m.shortlist, CASE WHEN dial * {weights} = 0 THEN {shortlist_nearest} ELSE {shortlist_default} END);
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, reach) c);
+    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
+    FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
+    IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
+        target := {recall_default};
+    END IF;
     RETURN QUERY
         SELECT v.step, v.value FROM (VALUES
             ('version', s.version::text),
-            ('fallback', coalesce(foh._fallback(s.fallback), 'none')),
+            ('fallback', coalesce(foh._fallback(coalesce(s.fallback, CASE WHEN recall >= 1 THEN 'asked' END)), 'none')),
             ('centers', (SELECT count(*)::text FROM {center})),
             ('centers probed', cardinality(centers)::text),
             ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
-                                  AND (t.center = ANY (centers) OR t.center < m.first_center))),
+                                  AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
-            ('label weights', CASE WHEN dial = 0 THEN 'none: nearest vectors only'
-                              ELSE format('code %s, votes %s', dial * coalesce({weight_code}, m.weight_code),
-                                          dial * coalesce({weight_votes}, m.weight_votes)) END),
-            ('shortlist', CASE ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, ranked)::text END)
+            ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
+                       ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
+                                   1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
+            ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
+            ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value);
 END
 $body$;

@@ -32,8 +32,8 @@ BEGIN
         'embedding_text', quote_literal(i.embedding),
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
         'embedding_typmod', i.embedding_typmod,
-        -- The score of what was noted at the distance reach. Cosine: the vectors that were noted have length one.
-        'noted_score', CASE i.distance WHEN 'cosine' THEN '1 + reach' WHEN 'l2' THEN 'reach / scale' ELSE 'reach / scale / scale' END,
+        -- The distance of what was noted, by the index's metric. Cosine: the vectors that were noted have length one, and reach is a product.
+        'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
         'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
         -- A text as long as a key can be would not fit an index with another column beside it.

@@ -35,6 +35,5 @@ BEGIN
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', t.signature);
     END LOOP;
     PERFORM foh._grant_updating(r, false) FROM foh._updaters() r;
-    PERFORM foh._grant_reading(i, r, false) FROM foh._readers(i) r;
 END
 $function$;

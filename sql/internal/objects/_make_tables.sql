@@ -11,7 +11,7 @@ BEGIN
     PERFORM foh._make_shard_table(names);
     -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
     IF to_regtype(names ->> 'result') IS NULL THEN
-        EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} int, {score_name} float8)', names);
+        EXECUTE foh._render('CREATE TYPE {result} AS ({key} {key_type}, {distance_name} float8, {score_name} float8)', names);
     END IF;
     -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
     IF i.dimensions <= 2000 THEN

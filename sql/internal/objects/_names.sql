@@ -5,12 +5,13 @@
 --   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
---   m, c                 the model, and what a search chose by it: weights, needs_code
+--   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
+--                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
 --   c.key                an entry whose row is wanted: source_of_key
 --   o.seq                a later entry of the stream: later
 --   w                    the entries between distinct_open and distinct_close
---   s.x, $1, $5          a row, the query and the scale, in statements that Citus sends to the nodes, where functions of an index are
---                        not known: node_score
+--   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
+--                        not known: node_distance
 CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -38,10 +39,10 @@ DECLARE
     geometry text := foh._geometry_expression(i);
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
-    score text := '(' || CASE i.distance
+    distance text := '(' || CASE i.distance
         WHEN 'cosine' THEN 'least(%2$s OPERATOR(%1$s.<=>) %3$s, 2::pg_catalog.float8))'
-        WHEN 'l2' THEN '(%2$s OPERATOR(%1$s.<->) %3$s) OPERATOR(pg_catalog./) %4$s)'
-        ELSE '(%2$s OPERATOR(%1$s.<#>) %3$s) OPERATOR(pg_catalog./) %4$s OPERATOR(pg_catalog./) %4$s)' END;
+        WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
+        ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
     to_vector text;
     labels_of text;
@@ -91,7 +92,7 @@ BEGIN
         -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
-    RETURN objects || i.options || foh._citus_names(i) || jsonb_build_object(
+    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
@@ -129,10 +130,8 @@ BEGIN
         'geometry_bits', i.geometry,
         'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
         'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
-        -- The code of a query tells what its labels may be; without labels nobody asks for it.
-        'needs_code', CASE WHEN i.labels IS NULL THEN 'false'
-            ELSE format('labels * coalesce(%s, m.weight_code) > 0::float8', coalesce(i.options ->> 'weight_code', 'NULL')) END,
         'signature_modulus', greatest(signature_bits, 1),
+        'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
@@ -146,26 +145,28 @@ BEGIN
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
         'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
-        'shortlist_option', coalesce(i.options ->> 'shortlist', 'NULL'),
-        'weights', format('(coalesce(%s, m.weight_code) + coalesce(%s, m.weight_votes))',
-                          coalesce(i.options ->> 'weight_code', 'NULL'), coalesce(i.options ->> 'weight_votes', 'NULL')),
         'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
-        'weight_votes', coalesce(i.options ->> 'weight_votes', 'NULL'),
+        -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
+        -- probes and shortlist reach, probes, and rows to read.
+        'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
+        'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
+                               coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
+        'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
+                                coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
+        'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
+                                   coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
+        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
-        'probes_default', 7,
-        -- Where labels do not count there is no second look, and twice as many rows can be ranked at the same cost.
-        'shortlist_default', 16,
-        -- By inner product the nearest rows of a query may be far from it, where bits say less.
-        'shortlist_nearest', CASE i.distance WHEN 'ip' THEN 64 ELSE 32 END,
-        'looked', 48,
         'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
         -- How many bits may differ by rounding.
         'checked_bound', greatest(2, i.geometry / 256),
         -- Where the key has the name of a column of ours, that column gets another one.
-        'distance_name', CASE i.key WHEN 'distance' THEN 'hamming' ELSE 'distance' END,
+        'distance_name', CASE i.key WHEN 'distance' THEN 'foh_distance' ELSE 'distance' END,
         'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
-        'exact_score_of', format(score, v, '$1', '$2', '$3'),
-        'node_score', format(score, v, 's.x', '$1', '$5::pg_catalog.float8'),
+        'exact_distance_of', format(distance, v, '$1', '$2'),
+        'node_distance', format(distance, v, 's.x', '$1'),
+        -- What an exact distance is divided by to compare with an estimate from bits.
+        'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
         'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,

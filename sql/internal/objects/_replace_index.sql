@@ -11,7 +11,7 @@ BEGIN
             USING ERRCODE = 'feature_not_supported', HINT = 'Geometry is chosen when an index is created: create another one, then drop this one.';
     END IF;
     PERFORM foh._check_columns(old, new);
-    new.several := old.several OR foh._has_several(new);
+    new.several := old.several OR (new.options ->> 'homes')::int > 1 OR (new.options ->> 'neighbors')::int > 0;
     UPDATE foh.index SET
         source_oid = new.source_oid, source_name = new.source_name, key = new.key, key_attnum = new.key_attnum,
         embedding = new.embedding, embedding_attnum = new.embedding_attnum, embedding_type = new.embedding_type,

@@ -8,7 +8,7 @@ AS $function$
         WHEN 'reader' THEN
             p.proname IN ('search', '_refuse_search', '_refuse_changed')
             OR p.proname IN (SELECT o.object FROM foh._object_names(index) o
-                             WHERE o.suffix IN ('search', 'candidates', 'explain', 'describe', 'near', 'exact', 'exact_score', 'bit_score', 'dial_factor',
+                             WHERE o.suffix IN ('search', 'candidates', 'explain', 'describe', 'near', 'exact', 'exact_distance', 'score', 'bit_score', 'dial_factor',
                                                 'moment', 'inbox_keys'))
         ELSE
             (starts_with(p.proname, '_') AND p.proname <> '_as_owner') OR p.proname IN ('repair', 'check', 'health', 'index_size')

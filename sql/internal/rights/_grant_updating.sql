@@ -18,10 +18,5 @@ BEGIN
     FOREACH o IN ARRAY statements LOOP
         EXECUTE CASE WHEN revoke THEN format('REVOKE %s FROM %I', o, role) ELSE format('GRANT %s TO %I', o, role) END;
     END LOOP;
-    IF revoke THEN
-        -- A reader keeps what searches need.
-        PERFORM foh._grant_reading(i, role, false) FROM foh.index i
-        WHERE EXISTS (SELECT FROM foh._readers(i) r WHERE r = role);
-    END IF;
 END
 $function$;

@@ -9,6 +9,7 @@ AS $function$
         WHEN 'resync' THEN 'the source must be read again'
         WHEN 'unplaced' THEN 'many rows wait that no list leads to'
         WHEN 'small' THEN 'the index is small'
+        WHEN 'asked' THEN 'recall 1 asks for the exact answer'
         WHEN NULL THEN NULL
         ELSE code END
 $function$;

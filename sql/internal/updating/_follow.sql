@@ -16,7 +16,7 @@ DECLARE
 BEGIN
     SELECT x.* INTO i FROM foh.index x WHERE x.id = _follow.index;
     SELECT u.partitions INTO before FROM foh.updating u WHERE u.index = i.id;
-    present := foh._leaves_of(i);
+    present := foh._leaves(i);
     IF before = present THEN
         RETURN NULL;
     END IF;

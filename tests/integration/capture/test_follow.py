@@ -237,11 +237,9 @@ def test_a_watcher_sees_it(items: Connection, database: Database) -> None:
     watcher._disconnect()
 
 
-def test_an_updater_follows_too(
-    items: Connection, superuser: Connection, database: Database, new_role: Callable[[], str]
-) -> None:
+def test_an_updater_follows_too(items: Connection, database: Database, new_role: Callable[[], str]) -> None:
     role = new_role()
-    superuser.execute(f"SELECT foh.grant('idx', updater => '{role}')")
+    items.execute(f"SELECT foh.grant(updater => '{role}')")
     items.execute("TRUNCATE items_low")
     assert update(database.dsn(role), "idx").rows == len(LOW)
     assert problems(items) == []

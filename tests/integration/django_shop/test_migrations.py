@@ -17,6 +17,7 @@ from django.db.migrations.writer import MigrationWriter
 from pgvector.django import VectorField
 
 from foh_pg.django import FohIndex
+from foh_pg.django.autodetector import FohAutodetector
 from foh_pg.django.operations import AlterFohIndex, InstallFoh, RefreshFohIndex, UpgradeFoh
 from foh_pg.errors import IndexNotFound, InputError, SchemaError
 from tests.django_shop.catalog.models import Product
@@ -98,6 +99,61 @@ def changed(**index: Any) -> list[Any]:
     detector = MigrationAutodetector(start, end, MigrationQuestioner())
     found = detector.changes(graph=loader.graph)
     return found["catalog"][0].operations if found else []
+
+
+class Agrees(MigrationQuestioner):
+    """Says yes where makemigrations asks whether a field was renamed."""
+
+    def ask_rename(self, *arguments: Any) -> bool:
+        return True
+
+
+class TestRenamedFields:
+    @pytest.fixture
+    def renamed(self) -> tuple[Any, list[Any]]:
+        """What makemigrations writes where two fields of the index of Product are renamed, and the state after."""
+        loader = MigrationLoader(None)
+        start = loader.project_state()
+        end = start.clone()
+        end.rename_field("catalog", "product", "vector", "meaning")
+        end.rename_field("catalog", "product", "tags", "keywords")
+        index = FohIndex("meaning", labels="keywords", name="products", bits=64, probes=8)
+        end.models["catalog", "product"].options["indexes"] = [index]
+        detector = FohAutodetector(start, end, Agrees())
+        [migration] = detector.changes(graph=loader.graph)["catalog"]
+        return migration.mutate_state(start), migration.operations
+
+    def test_the_index_is_followed(self, renamed: tuple[Any, list[Any]]) -> None:
+        state, operations = renamed
+        assert not any(isinstance(each, (migrations.AddIndex, migrations.RemoveIndex)) for each in operations)
+        assert sum(isinstance(each, migrations.RenameField) for each in operations) == 2
+        [follow] = [each for each in operations if isinstance(each, RefreshFohIndex)]
+        assert operations.index(follow) == len(operations) - 1
+        assert follow.deconstruct()[2] == {
+            "model_name": "product",
+            "name": "products",
+            "embedding": "meaning",
+            "labels": "keywords",
+        }
+        [index] = state.models["catalog", "product"].options["indexes"]
+        assert index == FohIndex("meaning", labels="keywords", name="products", bits=64, probes=8)
+
+    def test_and_keeps_what_it_learned(self, migrated: Database, renamed: tuple[Any, list[Any]]) -> None:
+        index = "SELECT id, embedding, labels, status FROM foh.index WHERE name = 'products'"
+        [(number, embedding, labels, status)] = rows(index)
+        found = "SELECT count(*) FROM foh.products_search('[1,0,0,0,0,0,0,0]', 3)"
+        run(*renamed[1])
+        assert rows(index) == [(number, embedding, "keywords", status)]
+        assert rows(found) == [(3,)]
+        run(*renamed[1], back=True)
+        assert rows(index) == [(number, embedding, labels, status)]
+        assert rows(found) == [(3,)]
+
+    def test_the_command_has_our_autodetector(self) -> None:
+        from django.core.management import get_commands, load_command_class
+
+        assert get_commands()["makemigrations"] == "foh_pg.django"
+        assert load_command_class("foh_pg.django", "makemigrations").autodetector is FohAutodetector
 
 
 class TestMakemigrations:

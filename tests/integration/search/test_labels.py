@@ -10,13 +10,13 @@ import pytest
 from psycopg import sql
 
 from foh_pg.updater import build, update
-from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
+from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support.postgres import Database
 
 QUERY = vectors(1, seed=8)[0]
 BASE = vectors(200)
 EXACT = exact_distance(BASE, QUERY)
-# The nearest rows alone say what the labels of a query are: what they add can be worked out by hand.
+# The nearest rows alone say of what kind the query is, and a row of another kind counts as twice as far.
 VOTES = {"weight_code": 0, "weight_votes": 1}
 
 
@@ -28,16 +28,13 @@ def learn(shop: Shop, *names: str) -> None:
         )
 
 
-def labelled(new_shop, labels: list[str | None]) -> Shop:
+def labelled(new_shop, labels: list[str | None], distance: str = "cosine") -> Shop:
     """200 rows in 8 lists, with labels that are given in the order in which the bits put the rows."""
-    shop = new_shop(labels="label", options=VOTES)
+    shop = new_shop(labels="label", options=VOTES, distance=distance)
     shop.fill(range(200), BASE)
     learn(shop, *sorted({label for label in labels if label is not None}))
     shop.install(centers=8)
-    rows = shop.search(QUERY, 200, probes=100, shortlist=0, labels=0)
-    order, distances = [row[0] for row in rows], [row[1] for row in rows]
-    for last in (0, 2, 9):
-        assert distances[last] < distances[last + 1], "how many votes a row has must not depend on the order"
+    order = shop.found(QUERY, 200, probes=100, shortlist=0, labels=0)
     for key, label in zip(order, labels, strict=True):
         shop.run("UPDATE {source} SET label = %s WHERE {key} = %s", [label, key])
     shop.install(centers=8)
@@ -51,16 +48,15 @@ def labels_of(shop: Shop) -> dict[int, str | None]:
 class TestDial:
     @pytest.fixture
     def shop(self, new_shop) -> Shop:
-        """Two of three rows, near and far, have one label, the others another."""
-        return labelled(new_shop, ["a" if at % 3 else "b" for at in range(200)])
+        """Five of six rows, near and far, have one label, the others another."""
+        return labelled(new_shop, ["a" if at % 6 else "b" for at in range(200)])
 
     def test_at_0_labels_do_not_count(self, shop: Shop) -> None:
         rows = shop.search(QUERY, 100, probes=100, shortlist=200, labels=0)
         assert [row[0] for row in rows] == list(np.argsort(EXACT)[:100])
         assert [row[2] for row in rows] == pytest.approx(np.sort(EXACT)[:100], abs=1e-5)
-        rows = shop.search(QUERY, 100, probes=100, shortlist=0, labels=0)
-        assert all(row[2] == 2 * row[1] / GEOMETRY for row in rows)
-        assert shop.explain(QUERY, labels=0)["label weights"] == "none: nearest vectors only"
+        assert all(row[1] == row[2] for row in rows)
+        assert shop.explain(QUERY, labels=0)["labels"] == "not asked: nearest vectors only"
 
     def test_at_1_they_count_more_than_any_distance(self, shop: Shop) -> None:
         label = labels_of(shop)
@@ -70,15 +66,24 @@ class TestDial:
         assert shop.found(QUERY, 150, probes=100, shortlist=200, labels=1) == expected[:150]
 
     @pytest.mark.parametrize("dial", [None, 0.5, 0.25, 0.75])
-    def test_between_them_by_their_voices(self, shop: Shop, dial: float | None) -> None:
-        """The ten nearest rows have 15 votes: 8 for a, and 7, with the 4 of the first, for b. A half is what the weights say."""
+    def test_between_them_rows_of_another_kind_are_put_back(self, shop: Shop, dial: float | None) -> None:
+        """Of the nine nearest rows two have label b, less than half as many as have a."""
         label = labels_of(shop)
         factor = {None: 1, 0.5: 1, 0.25: 1 / 3, 0.75: 3}[dial]
-        voices = {"a": 8 / 15, "b": 7 / 15}
-        expected = [EXACT[key] - factor * voices[str(label[key])] for key in range(200)]
+        expected = [EXACT[key] * (1 + factor * (label[key] == "b")) for key in range(200)]
         rows = shop.search(QUERY, 150, probes=100, shortlist=200, labels=dial)
         assert [row[2] for row in rows] == pytest.approx(np.sort(expected)[:150], abs=1e-5)
         assert all(row[2] == pytest.approx(expected[row[0]], abs=1e-5) for row in rows)
+        assert all(row[1] == pytest.approx(EXACT[row[0]], abs=1e-5) for row in rows)
+
+    @pytest.mark.parametrize("dial", [0, 0.5, 0.9, 0.97, 1])
+    @pytest.mark.parametrize("shortlist", [None, 0])
+    def test_a_row_is_first_for_its_own_vector(self, shop: Shop, dial: float, shortlist: int | None) -> None:
+        """Whatever its label is, and that of the rows around it."""
+        for key in range(0, 200, 7):
+            found = shop.found(BASE[key], 5, probes=100, shortlist=shortlist, labels=dial)
+            assert found[0] == key
+        assert len({labels_of(shop)[key] for key in range(0, 200, 7)}) == 2
 
     def test_is_an_option_of_the_index(self, shop: Shop) -> None:
         asked = {"k": 100, "probes": 100, "shortlist": 200}
@@ -104,12 +109,20 @@ class TestDial:
         assert shop.found(QUERY, 80, **asked, labels=0) == nearest[:80]
 
     def test_rows_of_the_stream_have_labels_too(self, shop: Shop) -> None:
-        near = QUERY + np.float32(0.3) * vectors(2, seed=9)
-        shop.fill([300, 301], near, label=["a", "b"])
+        near = QUERY + np.float32(0.3) * vectors(3, seed=9)
+        shop.fill([300, 301, 302], near, label=["a", "b", "a"])
         distances = exact_distance(near, QUERY)
         rows = {row[0]: row[2] for row in shop.search(QUERY, 50, probes=100, shortlist=200)}
-        assert rows[301] < distances[1]
-        assert rows[300] - distances[0] < rows[301] - distances[1]
+        assert rows[300] == pytest.approx(distances[0], abs=1e-5)
+        assert rows[301] == pytest.approx(2 * distances[1], abs=1e-5)
+
+    def test_inner_products_are_put_back_too(self, new_shop) -> None:
+        """Where nearer is smaller, and most distances are negative."""
+        shop = labelled(new_shop, ["a" if at % 6 else "b" for at in range(200)], distance="ip")
+        label, products = labels_of(shop), exact_distance(BASE, QUERY, "ip")
+        for key, far, score in shop.search(QUERY, 100, probes=100, shortlist=200):
+            assert far == pytest.approx(products[key], abs=1e-4)
+            assert score == pytest.approx(far + (label[key] == "b") * abs(far), abs=1e-4)
 
     def test_an_index_without_labels_takes_it_and_has_none(self, new_shop) -> None:
         shop = new_shop()
@@ -146,16 +159,17 @@ class TestRowsWithoutLabels:
         shop = labelled(new_shop, ["a"] * 10 + [None, "b"] * 95)
         label = labels_of(shop)
         for key, _, score in shop.search(QUERY, 150, probes=100, shortlist=200):
-            assert score == pytest.approx(EXACT[key] - (label[key] != "b"), abs=1e-5)
+            assert score == pytest.approx(EXACT[key] * (1 + (label[key] == "b")), abs=1e-5)
 
-    def test_count_as_the_labels_of_the_voters_do_on_average(self, new_shop) -> None:
-        """Seven voters have 12 votes, 8 for one label and 4 for another: two of three get 8/12, one gets 4/12."""
-        shop = labelled(new_shop, ["a", "b"] * 3 + ["a"] + [None] * 193)
-        label, voices = labels_of(shop), {"a": 8 / 12, "b": 4 / 12, None: (8 * 8 + 4 * 4) / 144}
+    def test_labels_with_half_of_the_most_votes_are_likely(self, new_shop) -> None:
+        """Of seven voters four have one label, two another, one a third: rows of the first two stay where they are."""
+        shop = labelled(new_shop, ["a", "b", "a", "c", "a", "b", "a"] + [None] * 193)
+        label = labels_of(shop)
         rows = shop.search(QUERY, 150, probes=100, shortlist=200)
         assert [score for *_, score in rows] == pytest.approx(
-            [EXACT[key] - voices[label[key]] for key, *_ in rows], abs=1e-5
+            [EXACT[key] * (1 + (label[key] == "c")) for key, *_ in rows], abs=1e-5
         )
+        assert "c" in {label[key] for key, *_ in rows}
 
     def test_the_nearest_rows_have_none(self, new_shop) -> None:
         """Those behind them vote, all for one label: who has none is taken for one of them."""

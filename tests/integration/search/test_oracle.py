@@ -135,7 +135,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
                 exact = self.exact(query, live)
                 bits = self.differing(query, {key: stored[key] for key in live})
                 self.check_bits(query, exact, bits, k=3 + number * 4)
-                self.check_exact(query, exact, bits)
+                self.check_exact(query, exact)
 
         def exact(self, query: Any, live: dict[int, Any]) -> dict[int, float]:
             if not live:
@@ -158,12 +158,12 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             few = self.shop.search(query, k, probes=100, shortlist=0, labels=0)
             assert len(few) == min(k, len(exact))
             scores = {key: exact[key] if n is None else 2 * n / GEOMETRY for key, n in bits.items()}
-            # All without bits: the table itself was read, unless such rows come before all that have bits.
+            # All with a distance: the table itself was read, unless rows without bits come before all others.
             first = sorted(bits, key=lambda key: scores[key])[:k]
-            if all(row[1] is None for row in few) and any(bits[key] is not None for key in first):
+            if all(row[1] is not None for row in few) and any(bits[key] is not None for key in first):
                 scores = exact
             else:
-                assert all(bits[row[0]] == row[1] for row in few)
+                assert all((row[1] is None) == (bits[row[0]] is not None) for row in few)
             assert [row[2] for row in few] == pytest.approx(sorted(scores.values())[:k], abs=1e-5)
             assert all(row[2] == pytest.approx(scores[row[0]], abs=1e-5) for row in few)
             # Any number of probes: k rows whenever there are k.
@@ -171,7 +171,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             assert len(some) == len(set(some)) == min(k, len(exact))
             assert set(some) <= set(exact)
 
-        def check_exact(self, query: Any, exact: dict, bits: dict) -> None:
+        def check_exact(self, query: Any, exact: dict) -> None:
             """A shortlist of everything: the order is that of the exact distance."""
             if not exact:
                 return
@@ -179,7 +179,10 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             assert [row[2] for row in rows] == pytest.approx(sorted(exact.values()), abs=1e-5)
             assert all(row[2] == pytest.approx(exact[row[0]], abs=1e-5) for row in rows)
             assert sorted(row[0] for row in rows) == sorted(exact)
-            assert all(row[1] is None for row in rows) or all(row[1] == bits[row[0]] for row in rows)
+            assert all(row[1] == row[2] for row in rows)
+            within = [row for row in rows if row[1] <= 0.5]
+            near = self.shop.search(query, len(exact), max_distance=0.5, probes=100, shortlist=100, labels=0)
+            assert sorted(near) == sorted(within)
             # The labels change the order, not what is found.
             assert sorted(self.shop.found(query, len(exact), probes=100, shortlist=100)) == sorted(exact)
 
@@ -202,7 +205,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
 
 @pytest.mark.parametrize(
     ("options", "real"),
-    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1, "margin": None}, True)],
+    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1}, True)],
     ids=["one home", "two homes", "updater"],
 )
 def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any], real: bool) -> None:

@@ -102,24 +102,26 @@ def check_distances(shop: Shop, distance: str, embedding_type: str) -> None:
     )
     shop.install()
     query = np.round(vectors(1, seed=9)[0] * 4) / 2
-    # What brings l2 and ip to the size of a cosine distance.
-    shop.run("UPDATE foh.model SET scale = 2.5")
-    expected = exact_distance(base, query, distance) / {"cosine": 1, "l2": 2.5, "ip": 2.5**2}[distance]
+    expected = exact_distance(base, query, distance)
 
-    # A shortlist of everything: the exact distance, beside the number of geometry bits that differ.
+    # What comes back is what pgvector's operator gives; without labels nothing else ranks.
+    operator = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}[distance]
+    given = shop.run(
+        f"SELECT {{key}}, {{usable}} OPERATOR(extensions.{operator}) %s::extensions.vector FROM {{source}} s",
+        [text(query)],
+    )
+    assert dict(given.fetchall()) == pytest.approx(dict(enumerate(expected)), abs=1e-5)
     rows = shop.search(query, 120, probes=100, shortlist=1000)
     assert {row[0] for row in rows} == set(range(120))
-    bits = differing(shop, query)
-    for key, distance_in_bits, score in rows:
-        assert distance_in_bits == bits[key]
-        assert score == pytest.approx(expected[key], abs=1e-5)
+    for key, far, score in rows:
+        assert far == score == pytest.approx(expected[key], abs=1e-5)
     assert [row[2] for row in rows] == sorted(row[2] for row in rows)
 
-    # The fallback: the exact distance alone.
+    # The fallback says the same.
     shop.run("UPDATE foh.index SET status = 'building'")
     rows = shop.search(query, 20)
-    assert [row[2] for row in rows] == pytest.approx(np.sort(expected)[:20], abs=1e-5)
-    assert all(row[1] is None for row in rows)
+    assert [row[1] for row in rows] == pytest.approx(np.sort(expected)[:20], abs=1e-5)
+    assert all(row[1] == row[2] for row in rows)
 
 
 BRACES = str.maketrans("[]", "{}")
@@ -148,9 +150,10 @@ def test_hamming_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
     distances = differing(shop, query)
     rows = shop.search(query, 50, probes=100, shortlist=0)
-    assert [row[1] for row in rows] == sorted(distances.values())[:50]
-    assert all(distances[key] == distance for key, distance, _ in rows)
-    assert [row[2] for row in rows] == [2 * row[1] / GEOMETRY for row in rows]
+    assert [row[2] for row in rows] == [2 * bits / GEOMETRY for bits in sorted(distances.values())[:50]]
+    assert all(score == 2 * distances[key] / GEOMETRY for key, _, score in rows)
+    # No row was read, so nobody knows how far it is.
+    assert {row[1] for row in rows} == {None}
 
 
 def test_thousands_of_dimensions(database) -> None:
@@ -163,10 +166,10 @@ def test_thousands_of_dimensions(database) -> None:
     connection.cursor().executemany(
         "INSERT INTO wide VALUES (%s, %s)", [(key, text(row)) for key, row in enumerate(base)]
     )
-    for bits in (None, 0):
+    for _ in range(2):
         # Before there are centers rows are read from the table; four dimensions share a bit.
         [row] = connection.execute("SELECT * FROM foh.wide_search(%s, 1)", [text(base[7])]).fetchall()
-        assert row == (7, bits, pytest.approx(0, abs=1e-6))
+        assert row == (7, pytest.approx(0, abs=1e-6), pytest.approx(0, abs=1e-6))
         update(connection, "wide")
 
 
@@ -184,7 +187,7 @@ def test_options_of_the_index_are_the_defaults(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
     shop.execute(sql.SQL("SELECT foh.alter_index('items', {})").format('{"probes": 1, "shortlist": 0}'))
     assert shop.explain(query)["centers probed"] == "1"
-    assert all(score == 2 * distance / GEOMETRY for _, distance, score in shop.search(query))
+    assert {distance for _, distance, _ in shop.search(query)} == {None}
 
 
 def test_many_queries_in_one_statement(shop: Shop) -> None:
@@ -213,6 +216,9 @@ class TestBadArguments:
             ("{zero}, NULL", "k is NULL"),
             ("{zero}, 5, probes => 0", "probes is 0, it must be 1 or more"),
             ("{zero}, 5, shortlist => -1", "shortlist is -1"),
+            ("{zero}, 5, recall => 0", "recall is 0, it must be above 0 and at most 1"),
+            ("{zero}, 5, recall => 1.1", "recall is 1.1"),
+            ("{zero}, 5, recall => 'NaN'", "recall is NaN"),
         ],
     )
     def test_are_named(self, shop: Shop, call: str, message: str) -> None:

@@ -52,7 +52,7 @@ def test_build_and_update(connection: Connection, database: Database) -> None:
     insert(connection, 0, 100)
     connection.execute(
         """SELECT foh.create_index('wide', source => 'wide', embedding => 'x', labels => 'label', bits => 16,
-                                   options => '{"learn_rows": 100, "margin": null, "held_out": 0}')"""
+                                   options => '{"learn_rows": 100, "held_out": 0}')"""
     )
     with bounded_memory(1e9):
         build(database.dsn(), "wide")

@@ -83,7 +83,7 @@ def test_labels_that_help(connection: Connection, database: Database) -> None:
     assert ranking["by_geometry_alone"] is False
     assert ranking["code"] + ranking["votes"] > 0
     assert run.metrics["ranking"]["code"] == ranking["code"]
-    assert "ranks by geometry, code" in status(database)
+    assert "ranks by geometry, votes" in status(database)
     found = evaluate(connection, "items", queries=200).metrics
     assert found["index"]["p10"] > found["exact"]["p10"] + 0.05
 

@@ -156,7 +156,7 @@ def test_runs_are_forgotten_one_day(
 ) -> None:
     monkeypatch.setattr("foh_pg.tables.run.REMEMBERED", 3)
     streamed.execute(
-        "INSERT INTO foh.run (index, kind) SELECT id, 'killed' FROM foh.index, generate_series(1, 7)"
+        "INSERT INTO foh.run (index, kind) SELECT id, 'update' FROM foh.index, generate_series(1, 7)"
     )
     streamed.execute(
         "INSERT INTO foh.run (index, kind, from_version, finished_at, metrics) "
