@@ -35,8 +35,9 @@ DENSITY_STEPS = 64
 # What a vector of pgvector can hold.
 MOST_NUMBERS = 16_000
 
-# Longer rows are scaled to length one: single precision could not hold the sums of their numbers.
-LONGEST = 1e30
+# Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
+# rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
+LONGEST = 1e18
 
 # A row this many times as long as nearly all others does not say how long rows may be.
 OUTLYING = 4
@@ -62,6 +63,11 @@ class Geometry:
     def copies(self) -> int:
         """Thresholds of a turned number."""
         return copies_of(self.bits, len(self.signs))
+
+    @property
+    def numbers(self) -> int:
+        """How many turned numbers have thresholds."""
+        return self.bits // self.copies
 
     @classmethod
     def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:
@@ -256,7 +262,7 @@ def _unit(rows: Vectors) -> Vectors:
 
 def _bounded(rows: Vectors) -> Vectors:
     """Rows whose sums single precision can hold."""
-    long = _lengths(rows) >= LONGEST
+    long = _lengths(rows) > LONGEST
     if not long.any():
         return rows
     found: Vectors = rows.copy()

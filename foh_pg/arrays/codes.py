@@ -98,6 +98,21 @@ def hamming_rows(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
     return np.asarray(_count_bits(words).sum(axis=0), dtype=np.uint16)
 
 
+def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """Hamming distance between each code of `a` and some codes of `b`, whose positions are `among` (n, some).
+
+    Examples
+    --------
+    >>> hamming_pairs(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]), np.array([[1, 0]]))
+    array([[3, 0]], dtype=uint16)
+    """
+    left, right = _check_pair(a, b)
+    total = np.zeros(among.shape, dtype=np.uint16)
+    for mine, others in zip(_words(left), _words(right), strict=True):
+        total += _count_bits(mine[:, None] ^ others[among])
+    return total
+
+
 def nearest(
     queries: npt.ArrayLike, base: npt.ArrayLike, k: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.arrays.threads import one_thread
 from foh_pg.cli import options
 from foh_pg.cli.database import session
@@ -39,7 +40,8 @@ def advise(
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
-    Measures on a sample how often the first 10 and 100 rows share a label with the query. Only reads, needs
+    Measures on a sample how often the first 10 and 100 rows share a label with the query, and how near they
+    are. Only reads, needs
     no schema foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
     TABLE is written as in SQL: shop.products.
     """
@@ -74,7 +76,7 @@ def show(result: dict[str, Any]) -> None:
     click.echo()
     if result["figures"]:
         print_table(result["figures"])
-        click.echo(f"\nAmong rows with labels. {result['sizes']}\n")
+        click.echo(f"\nAmong rows with labels. {PRECISION_IS}, {RECALL_IS}, {BOTH_IS}. {result['sizes']}\n")
     click.echo(result["reason"])
     if result["sql"]:
         click.echo(f"\n{result['sql']}")

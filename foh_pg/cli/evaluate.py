@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.cli import options
 from foh_pg.cli.database import session
 from foh_pg.cli.output import print_json, print_table, say
@@ -24,8 +25,10 @@ from foh_pg.updater import Run
 def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     """Measure the index by label and by nearness, beside the exact distance and random hyperplanes.
 
-    P@10, P@100 and mAP@100 by label, recall of the exact ten, mean distance of the first ten; and what a
-    search loses of the exact ten at each of its steps. Reads the whole table once.
+    P@10 by label, recall of the exact ten, both@10 (of the ten nearest rows that share a label with the
+    query, the share returned), mean distance; the same of the first hundred; how many rows are first for
+    their own vector; and what a search loses of the exact ten at each of its steps. Reads the whole table
+    once.
     The figures are kept; `foh-pg status INDEX` shows how they change.
     """
     with session(dsn) as connection, progress_bar(name) as progress:
@@ -34,7 +37,9 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
         print_json(run.as_dict())
     else:
         print_table(lines(run))
-        click.echo("\n" + kept(run.metrics["kept"]))
+        click.echo(f"\n{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}; ± is the standard error.")
+        click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
+        click.echo(kept(run.metrics["kept"]))
     seconds = sum(run.phases.values())
     say(
         f"index {name!r}: version {run.to_version}, {run.rows} queries on {run.metrics['table']} rows, "
@@ -49,9 +54,25 @@ def lines(run: Run) -> list[dict[str, Any]]:
         "random": "random hyperplanes",
     }
     return [
-        {"": title, **{column: run.metrics[way][key] for key, column in COLUMNS.items()}}
+        {
+            "": title,
+            **{column: with_error(run.metrics[way], key) for key, column in FIRST.items()},
+            **{column: run.metrics[way][key] for key, column in COLUMNS.items()},
+        }
         for way, title in names.items()
     ]
+
+
+def with_error(figures: Mapping[str, float | None], name: str) -> str:
+    """A mean and how far that of other queries would typically be from it.
+
+    Examples
+    --------
+    >>> with_error({"p10": 0.75, "p10_error": 0.012}, "p10")
+    '0.750 ± 0.012'
+    """
+    mean, error = figures[name], figures[f"{name}_error"]
+    return " ± ".join(f"{value:.3f}" for value in (mean, error) if value is not None)
 
 
 def kept(shares: Mapping[str, float]) -> str:
@@ -65,12 +86,13 @@ def kept(shares: Mapping[str, float]) -> str:
     return "of the exact ten: " + ", ".join(f"{shares[step]:.1%} {name}" for step, name in STEPS.items())
 
 
+# Figures of the first ten with their standard errors, then the others.
+FIRST = {"p10": "P@10", "recall10": "recall@10", "both10": "both@10"}
 COLUMNS = {
-    "p10": "P@10",
-    "p100": "P@100",
-    "map100": "mAP@100",
-    "recall10": "recall@10",
     "distance10": "distance",
+    "p100": "P@100",
+    "both100": "both@100",
+    "map100": "mAP@100",
 }
 STEPS = {
     "lists": "in the lists read",

@@ -49,6 +49,7 @@ def as_row(point: Quality) -> dict[str, Any]:
         "P@100": score(point, "index", "p100"),
         "mAP@100": score(point, "index", "map100"),
         "recall@10": score(point, "index", "recall10"),
+        "both@10": score(point, "index", "both10"),
         "distance": score(point, "index", "distance10"),
         "exact": score(point, "exact", "map100"),
         "random": score(point, "random", "map100"),

@@ -7,10 +7,12 @@ search by the vector of the row reads first.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from foh_pg.arrays.codes import CodeArray, check_codes, smallest
-from foh_pg.clustering.signs import Positions, Values, signs
+from foh_pg.arrays.codes import CodeArray, check_codes, hamming_pairs, smallest
+from foh_pg.clustering.signs import Positions, Values
 from foh_pg.errors import InputError
 
 # Areas in which the home of a row is looked for; a search looks into one more for every four probes.
@@ -19,6 +21,10 @@ PROBES_PER_AREA = 4
 
 # Rows at a time: for each of these blocks the centers of all areas that are near to any row are unpacked.
 BLOCK_ROWS = 16_384
+
+# Centers of each area that are compared by bits besides the homes wanted, after a first look by numbers; and
+# a quarter of the areas.
+MORE = 2
 
 # So many largest values are sooner found one by one.
 FEW = 16
@@ -43,6 +49,7 @@ def find_homes(
     *,
     homes: int = 1,
     looked: int = NEAR_AREAS,
+    numbers: int | None = None,
 ) -> Positions:
     """Find the `homes` nearest centers of every row, nearest first.
 
@@ -54,6 +61,10 @@ def find_homes(
         The area of each center.
     looked : int
         How many areas of a row are looked into, or as many more as it takes to have `homes` centers.
+    numbers : int, optional
+        How many numbers the bits are thresholds of: all first thresholds, then all second ones, and so on.
+        Much is saved where it is known: centers are then compared by numbers, and only those nearest in each
+        area by bits. Hardly ever is the nearest by bits not among them.
 
     Returns
     -------
@@ -84,13 +95,61 @@ def find_homes(
     # As many areas as surely hold enough centers: those with the fewest, taken together.
     fewest = np.cumsum(np.sort(np.diff(bounds)))
     count = min(len(areas), max(looked, int(np.searchsorted(fewest, homes)) + 1))
-    first, ordered = signs(areas).T, centers[order]
+    # Without numbers the first look is exact.
+    more = 0 if numbers is None else MORE
+    first = _Levels.of(areas, numbers)
     found = np.empty((len(rows), homes), dtype=np.int64)
     for start in range(0, len(rows), BLOCK_ROWS):
-        block = signs(rows[start : start + BLOCK_ROWS])
-        near = _largest(block @ first, count)
-        found[start : start + len(block)] = _best(block, near, ordered, order, bounds, homes)
+        bits = rows[start : start + BLOCK_ROWS]
+        block = _Levels.of(bits, numbers)
+        near = _largest(first.nearness(block), min(len(areas), count + 4 * more))
+        near = _nearest(bits, areas, near, count)
+        among = _among(block, near, centers[order], numbers, bounds, homes + more)
+        found[start : start + len(bits)] = _nearest(bits, centers, np.append(order, -1)[among], homes)
     return found
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Bits as the numbers that they are thresholds of: how many thresholds each number exceeds."""
+
+    values: Values
+    # Half of the squared length of each.
+    halves: Values
+
+    @classmethod
+    def of(cls, bits: CodeArray, numbers: int | None) -> _Levels:
+        total = 8 * bits.shape[1]
+        each = numbers or total
+        ones = np.unpackbits(bits, axis=1, count=total // each * each)
+        values = ones.reshape(len(bits), -1, each).sum(axis=1, dtype=np.uint8).astype(np.float32)
+        return cls(values, 0.5 * np.einsum("ij,ij->i", values, values))
+
+    def nearness(self, rows: _Levels) -> Values:
+        """A number that is larger the nearer each of these is to a row; exact, being a sum of halves."""
+        found: Values = rows.values @ self.values.T
+        found -= self.halves
+        return found
+
+
+def _among(
+    rows: _Levels, near: Positions, centers: CodeArray, numbers: int | None, bounds: Positions, wanted: int
+) -> Positions:
+    """The `wanted` nearest centers, ordered by area, of each of the areas near to a row; -1 for none."""
+    count = near.shape[1]
+    pairs = np.argsort(near.reshape(-1), kind="stable")
+    area = near.reshape(-1)[pairs]
+    begins = np.searchsorted(area, np.arange(len(bounds)))
+    found = np.full((near.size, wanted), -1, dtype=np.int64)
+    for i in np.unique(area).tolist():
+        low, high = int(bounds[i]), int(bounds[i + 1])
+        if low < high:
+            mine = pairs[begins[i] : begins[i + 1]]
+            who = mine // count
+            values = _Levels.of(centers[low:high], numbers).nearness(_Levels(rows.values[who], rows.halves))
+            best = _largest(values, min(wanted, high - low))
+            found[mine, : best.shape[1]] = low + best
+    return found.reshape(len(near), -1)
 
 
 def _largest(values: Values, count: int) -> Positions:
@@ -98,7 +157,7 @@ def _largest(values: Values, count: int) -> Positions:
     if count >= values.shape[1]:
         return np.broadcast_to(np.arange(values.shape[1]), values.shape)
     if count > FEW:
-        return smallest(-values.astype(np.int64), count)
+        return smallest((-2 * values).astype(np.int64), count)
     found = np.empty((len(values), count), dtype=np.int64)
     for place in range(count):
         found[:, place] = values.argmax(axis=1)
@@ -106,29 +165,11 @@ def _largest(values: Values, count: int) -> Positions:
     return found
 
 
-def _best(
-    rows: Values, near: Positions, centers: CodeArray, order: Positions, bounds: Positions, homes: int
-) -> Positions:
-    """The nearest centers of rows in the areas `near` (n, areas) to them; `order` has their positions."""
-    count = near.shape[1]
-    pairs = np.argsort(near.reshape(-1), kind="stable")
-    area = near.reshape(-1)[pairs]
-    begins = np.searchsorted(area, np.arange(len(bounds)))
-    total = len(order) + 1
-    # The distance and the position of the center in one number: of equal distances the first center counts.
-    best = np.full((len(rows), homes), np.iinfo(np.int64).max, dtype=np.int64)
-    for i in np.unique(area).tolist():
-        low, high = int(bounds[i]), int(bounds[i + 1])
-        if low == high:
-            continue
-        who = pairs[begins[i] : begins[i + 1]] // count
-        equal = rows[who] @ signs(centers[low:high]).T
-        if homes == 1:
-            top = equal.argmax(axis=1)
-            value = np.take_along_axis(equal, top[:, None], axis=1)[:, 0]
-            keys = (rows.shape[1] - value.astype(np.int64)) * total + order[low + top]
-            best[who, 0] = np.minimum(best[who, 0], keys)
-            continue
-        keys = (rows.shape[1] - equal.astype(np.int64)) * total + order[low:high]
-        best[who] = np.sort(np.concatenate([best[who], keys], axis=1), axis=1)[:, :homes]
-    return best % total
+def _nearest(rows: CodeArray, centers: CodeArray, among: Positions, count: int) -> Positions:
+    """The `count` nearest of some centers of each row by bits, the first of equally near ones first."""
+    distances = hamming_pairs(rows, centers, among).astype(np.int64)
+    # The distance and the position in one number.
+    keys = np.where(among < 0, np.iinfo(np.int64).max, distances * len(centers) + among)
+    if count < keys.shape[1]:
+        keys = np.partition(keys, count - 1, axis=1)[:, :count]
+    return np.asarray(np.sort(keys, axis=1) % len(centers))

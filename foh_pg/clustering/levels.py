@@ -18,8 +18,9 @@ from foh_pg.errors import InputError
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6
 
-# More rounds gain nothing.
+# More rounds gain nothing. A row that has a nearer center in a farther area does not change a majority.
 SETTLE_ITERATIONS = 2
+SETTLE_AREAS = 3
 
 # Areas are few: this many rows for each show where they lie.
 ROWS_PER_AREA = 512
@@ -146,7 +147,9 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
     )
 
 
-def by_bits(levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray]) -> BitLevels:
+def by_bits(
+    levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray], numbers: int | None = None
+) -> BitLevels:
     """Levels that were found among the embeddings of rows, brought in line with the bits of these rows.
 
     A center becomes what most rows at home in it have, and an area what most of its centers have.
@@ -155,11 +158,13 @@ def by_bits(levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray]) -> 
     ----------
     encode : callable
         Gives embeddings their geometry bits.
+    numbers : int, optional
+        How many numbers these are thresholds of, as in `find_homes`.
     """
     bits = encode(rows)
     found = BitLevels(encode(levels.areas), encode(levels.centers), levels.area_of)
     for _ in range(SETTLE_ITERATIONS):
-        home = find_homes(bits, *found)[:, 0]
+        home = find_homes(bits, *found, looked=SETTLE_AREAS, numbers=numbers)[:, 0]
         found = group_centers(found.areas, majority(bits, home, found.centers))
     return found
 

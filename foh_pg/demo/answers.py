@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
+from psycopg.types.json import Jsonb
 
+from foh_pg.arrays.metrics import judge, mean_of
 from foh_pg.demo.packages import Packages
 from foh_pg.index import Index
 from foh_pg.postgres.vectors import PackedVectors, register
@@ -19,6 +21,13 @@ EXACT = """
 SELECT q.at, r.id FROM unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at)
 CROSS JOIN LATERAL (SELECT p.id FROM package p ORDER BY p.embedding <=> q.query LIMIT %(k)s) r
 """
+ALIKE = """
+SELECT q.at, r.id FROM unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at)
+CROSS JOIN LATERAL (
+    SELECT p.id FROM package p
+    WHERE p.tags && ARRAY(SELECT jsonb_array_elements_text(%(tags)s::jsonb -> (q.at - 1)::int))
+    ORDER BY p.embedding <=> q.query LIMIT %(k)s) r
+"""
 FOUND = """
 SELECT f.at, p.tags, p.embedding <=> q.query
 FROM unnest(%(at)s::int[], %(keys)s::int[]) AS f (at, key) JOIN package p ON p.id = f.key
@@ -27,22 +36,35 @@ JOIN unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at) USING (at)
 
 
 class Quality(NamedTuple):
-    """Of all rows found: the share with a tag of their query, the exact neighbors, the mean distance."""
+    """Means over the queries; see `foh_pg.arrays.metrics.judge`."""
 
     tags: float
     recall: float
+    both: float
     distance: float
 
 
-def exact(connection: psycopg.Connection[Any], index: Index, queries: Packages, k: int) -> Answers:
-    """The k nearest by cosine, from a scan of the table."""
-    found: Answers = [[] for _ in queries.names]
+class Best(NamedTuple):
+    """The nearest rows of each query by cosine: of all, and of those that share a tag with it."""
+
+    nearest: Answers
+    alike: Answers
+
+
+def exact(connection: psycopg.Connection[Any], index: Index, queries: Packages, k: int) -> Best:
+    """The k nearest by cosine, from scans of the table."""
+    made = Best([[] for _ in queries.names], [[] for _ in queries.names])
+    parameters = {
+        "queries": PackedVectors(queries.vectors, index.about.vector_type),
+        "tags": Jsonb([list(tags) for tags in queries.tags]),
+        "k": k,
+    }
     with connection.cursor() as cursor:
         register(cursor)
-        parameters = {"queries": PackedVectors(queries.vectors, index.about.vector_type), "k": k}
-        for number, key in cursor.execute(EXACT, parameters):
-            found[number - 1].append(key)
-    return found
+        for statement, found in zip((EXACT, ALIKE), made, strict=True):
+            for number, key in cursor.execute(statement, parameters):
+                found[number - 1].append(key)
+    return made
 
 
 def searched(index: Index, queries: Packages, k: int, labels: float | None = None) -> Answers:
@@ -52,7 +74,7 @@ def searched(index: Index, queries: Packages, k: int, labels: float | None = Non
 
 
 def quality(
-    connection: psycopg.Connection[Any], index: Index, queries: Packages, found: Answers, nearest: Answers
+    connection: psycopg.Connection[Any], index: Index, queries: Packages, found: Answers, best: Best
 ) -> Quality:
     """How good answers are, beside those of exact cosine."""
     parameters = {
@@ -63,13 +85,15 @@ def quality(
     with connection.cursor() as cursor:
         register(cursor)
         rows = cursor.execute(FOUND, parameters).fetchall()
-    shared = [bool(set(queries.tags[at - 1]) & set(tags)) for at, tags, _ in rows]
-    exact_hits = sum(len(set(keys) & set(best)) for keys, best in zip(found, nearest, strict=True))
-    return Quality(
-        float(np.mean(shared)),
-        exact_hits / max(1, sum(map(len, nearest))),
-        float(np.mean([distance for _, _, distance in rows])),
-    )
+    shared = [0] * len(found)
+    for at, tags, _ in rows:
+        shared[at - 1] += bool(set(queries.tags[at - 1]) & set(tags))
+    judged = [
+        judge(keys, shared[i], max(1, len(keys)), best.nearest[i], best.alike[i])
+        for i, keys in enumerate(found)
+    ]
+    precision, recall, both = (mean_of([one[measure] for one in judged]) for measure in range(3))
+    return Quality(precision, recall, both, float(np.mean([distance for _, _, distance in rows])))
 
 
 def packages(connection: psycopg.Connection[Any], keys: Sequence[int]) -> dict[int, tuple[str, list[str]]]:

@@ -105,10 +105,10 @@ def show_batches(
         batch = stream.part(start, start + size)
         write(connection, batch, console)
         run = learn(connection, console)
-        nearest = exact(connection, index, queries, 10)
+        best = exact(connection, index, queries, 10)
         cosine, foh = (
-            quality(connection, index, queries, found, nearest)
-            for found in (nearest, searched(index, queries, 10))
+            quality(connection, index, queries, found, best)
+            for found in (best.nearest, searched(index, queries, 10))
         )
         table.add_row(
             str(start + len(batch.names)),
@@ -130,14 +130,19 @@ def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packag
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("search")
-    for title in ("share a tag", "of the exact ten", "mean distance"):
+    for title in ("share a tag", "of the exact ten", "both@10", "mean distance"):
         table.add_column(title, justify="right")
-    nearest = exact(connection, index, queries, 10)
+    best = exact(connection, index, queries, 10)
     answers = {name: searched(index, queries, 10, dial) for name, dial in DIALS.items()}
-    for name, found in {"exact cosine": nearest, **answers}.items():
-        shares = quality(connection, index, queries, found, nearest)
-        table.add_row(name, f"{shares.tags:.1%}", f"{shares.recall:.1%}", f"{shares.distance:.3f}")
+    for name, found in {"exact cosine": best.nearest, **answers}.items():
+        shares = quality(connection, index, queries, found, best)
+        percents = (f"{share:.1%}" for share in (shares.tags, shares.recall, shares.both))
+        table.add_row(name, *percents, f"{shares.distance:.3f}")
     console.print(table)
+    console.print(
+        "\nboth@10 is the share, of the ten nearest packages that share a tag with the one that asks,\n"
+        "that was found."
+    )
     console.print()
 
 
@@ -184,7 +189,7 @@ def show_search(connection: psycopg.Connection[Any], index: Index, query: Packag
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = []
     answers = {name: searched(index, query, 6, dial) for name, dial in DIALS.items()}
-    for title, [found] in {"exact cosine": exact(connection, index, query, 6), **answers}.items():
+    for title, [found] in {"exact cosine": exact(connection, index, query, 6).nearest, **answers}.items():
         table.add_column(title, no_wrap=True)
         known = packages(connection, found)
         columns.append([mark(known[key], query.tags[0]) for key in found])

@@ -30,9 +30,11 @@ SELECT i.name, i.status, s.status AS state, s.rows, s.stream, s.deferred, s.stal
        (SELECT count(*) FROM (SELECT x.metrics FROM foh.run x
                               WHERE x.index = i.id AND x.metrics ? 'map' ORDER BY x.id DESC LIMIT 3) x
         WHERE x.metrics ? 'refused') AS refused,
-       ARRAY(SELECT l.name FROM foh.label l WHERE l.index = i.id ORDER BY l.name) AS names
+       ARRAY(SELECT l.name FROM foh.label l WHERE l.index = i.id ORDER BY l.name) AS names,
+       cardinality(m.far) AS far, m.far[1:3] AS far_keys
 FROM foh.index i
 JOIN foh.index_stat s ON s.name = i.name
+LEFT JOIN foh.model m ON m.index = i.id AND m.version = i.version
 LEFT JOIN LATERAL (
     SELECT x.started_at, x.error FROM foh.run x
     WHERE x.index = i.id AND x.kind <> 'evaluate' AND x.finished_at IS NOT NULL
@@ -78,6 +80,7 @@ def one_index(connection: psycopg.Connection[Any], name: str, max_lag: float) ->
     for row in rows:
         yield from guarded(connection, "build", partial(building, row), name)
         yield from guarded(connection, "run", partial(last_error, row), name)
+        yield from guarded(connection, "rows", partial(far_rows, row), name)
         # Without figures there is nothing to compare.
         if row["rows"] is not None:
             yield from guarded(connection, "stream", partial(waiting, row, max_lag), name)
@@ -201,6 +204,19 @@ def model(row: Row) -> Iterator[Finding]:
             "disagree with old ones",
             f"foh-pg build {word} --again, and the option forget below 1: docs/options.md",
             name,
+        )
+
+
+def far_rows(row: Row) -> Iterator[Finding]:
+    if row["far"]:
+        some = ", ".join(row["far_keys"]) + (", ..." if row["far"] > len(row["far_keys"]) else "")
+        yield Finding(
+            "rows",
+            WARNING,
+            f"{row['far']} rows have an embedding longer than 1e18 (key {some}): they take no part in models "
+            "and lists, and every search reads them",
+            "correct the embeddings, or set them to NULL",
+            row["name"],
         )
 
 

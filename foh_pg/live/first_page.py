@@ -8,6 +8,7 @@ from html import escape
 from urllib.parse import quote
 
 import foh_pg
+from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.errors import one_line
 from foh_pg.live.overview import IndexNow, LatestRun, Overview
 from foh_pg.quality.history import Quality
@@ -19,10 +20,7 @@ log = logging.getLogger(__name__)
 
 # Width and height of the drawing on a card.
 SMALL = (460, 180)
-WORDS = (
-    '<p class="note">P@10: of the first ten rows, the share that has a label of the query; recall@10: of '
-    "the exact ten nearest, the share among the first ten; both by foh-pg evaluate.</p>"
-)
+WORDS = f'<p class="note">By foh-pg evaluate: {PRECISION_IS}, {RECALL_IS}, {BOTH_IS}.</p>'
 
 
 def first_page(overview: Overview) -> str:
@@ -91,6 +89,7 @@ def card(index: IndexNow, overview: Overview) -> str:
         "hash functions": "learned" if stat["trained"] else "random",
         "P@10": figure(index.quality, "p10"),
         "recall@10": figure(index.quality, "recall10"),
+        "both@10": figure(index.quality, "both10"),
     }
     cells = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items())
     problems = "".join(f'<p class="problem">{escape(text)}</p>' for text in index.health["problems"])
@@ -140,7 +139,7 @@ def drawing(index: IndexNow) -> str:
     points = index.quality
     measured = [(point.version, point.evaluated.get("index", {})) for point in points if point.evaluated]
     seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
-    names = {"p10": "P@10", "recall10": "recall@10"}
+    names = {"p10": "P@10", "recall10": "recall@10", "both10": "both@10"}
     series = [
         Series(name, [(float(version), found[key]) for version, found in measured if key in found])
         for key, name in names.items()

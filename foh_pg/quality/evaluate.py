@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from foh_pg.arrays.metrics import precisions
+from foh_pg.arrays import metrics
+from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_error
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import Vector
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import SHORTLIST
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
-from foh_pg.updater.scan import Best, exact_distances, scan
+from foh_pg.updater.scan import Scanned, exact_distances, scan
 from foh_pg.updater.served_model import load_present
 
 QUERIES = 500
@@ -36,14 +36,25 @@ STORE = """
 UPDATE foh.model SET metrics = metrics || %(metrics)s WHERE index = {id} AND version = %(version)s
 """
 
+# What is measured: the index, the exact distance, random hyperplanes. Under "alike" are the nearest rows
+# that share a label with the query.
+WAYS = ("index", "exact", "random")
+SHORT = {"precision": "p", "recall": "recall", "both": "both"}
+
 Labels = dict[Any, frozenset[str]]
+# Keys of the rows found, by query; and these by way and rank.
+Found = list[list[Any]]
+Answers = dict[str, dict[int, Found]]
 
 
 def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Progress | None = None) -> Run:
     """Measure an index by label and by nearness, beside the exact distance and random hyperplanes.
 
-    P@10, P@100 and mAP@100 by label; the recall of the exact ten nearest; the mean distance of the first ten.
-    Of the index also the share of the exact ten that is left after each step of a search (`kept`).
+    Of the first ten and hundred: P, the share that shares a label with the query; recall, the share of the
+    exact nearest; both, the share of the nearest rows that share a label with the query; each with its
+    standard error. mAP of the first hundred, and the mean distance of the first ten. Of the index also the
+    share of the exact ten that is left after each step of a search (`kept`), and the share of the queries
+    that are first in their own answer (`own_first`).
 
     Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
     answer. The index answers through its SQL search with its default options; the other two rank the whole
@@ -81,57 +92,61 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         model = load_present(session, index).model
     run.rows = len(rows)
     with run.phase("search", len(rows)):
-        found = {k: search(session, run, index, rows, k) for k in RANKS}
-        steps = {step: search(session, run, index, rows, RANKS[0], step) for step in STEPS}
+        asked = {k: search(session, run, rows, k) or [] for k in RANKS}
+        steps = {step: search(session, run, rows, RANKS[0], step) for step in STEPS}
     with run.phase("exact", placed):
         plain = Model.random(model.mean, index.bits, int(index.options["seed"]), model.scale)
         shortlist = _shortlist(index, model)
         keep = max(*RANKS, shortlist) + 1
-        exact, coded, total = scan(session, run, index, rows.vectors, plain, keep, placed)
+        scanned = scan(session, run, index, rows, plain, keep, placed)
+    answers = _answers(index, rows, asked, scanned, shortlist, index.distance_weight(model.scale))
     with run.phase("labels"):
-        answers = _answers(rows, found, exact, coded, shortlist, index.distance_weight(model.scale))
         labels = read_labels(
-            session, index, [part for way in answers.values() for k in way for part in way[k]]
+            session, index, [keys for way in answers.values() for found in way.values() for keys in found]
         )
+    run.metrics.update({"queries": len(rows), "table": scanned.total, "trained": model.trained})
     own = [frozenset(row.tolist()) for row in rows.labels.each()]
-    run.metrics.update({"queries": len(rows), "table": total, "trained": model.trained})
-    run.metrics.update({name: judge(own, way, labels, total) for name, way in answers.items()})
+    for name in WAYS:
+        run.metrics[name] = judge(own, answers[name], labels, answers["exact"], answers["alike"])
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
+        run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])
     return index.version
 
 
 def _judge_nearness(
-    session: Session,
-    run: Run,
-    index: IndexRow,
-    rows: Rows,
-    answers: dict[str, dict[int, list[KeyArray]]],
-    steps: dict[str, list[KeyArray] | None],
+    session: Session, run: Run, index: IndexRow, rows: Rows, answers: Answers, steps: dict[str, Found | None]
 ) -> None:
-    """Recall of the exact ten and mean distance of the first ten, by every way, and what was lost where."""
+    """Mean distance of the first ten, by every way, and how much of the exact ten was lost where."""
     k = RANKS[0]
-    first = {name: [_plain(index, keys) for keys in way[k]] for name, way in answers.items()}
-    vectors = read_vectors(session, index, [key for way in first.values() for keys in way for key in keys])
-    for name, way in first.items():
-        run.metrics[name][f"recall{k}"] = recall(way, first["exact"])
-        run.metrics[name][f"distance{k}"] = mean_distance(index, rows, way, vectors)
+    wanted = [key for name in WAYS for keys in answers[name][k] for key in keys]
+    vectors = read_vectors(session, index, wanted)
+    for name in WAYS:
+        run.metrics[name][f"distance{k}"] = mean_distance(index, rows, answers[name][k], vectors)
     # Where an index is searched exactly, nothing is lost on the way.
     kept = {
-        step: 1.0 if found is None else recall([_plain(index, keys) for keys in found], first["exact"])
-        for step, found in steps.items()
+        step: 1.0 if found is None else recall(found, answers["exact"][k]) for step, found in steps.items()
     }
     run.metrics["kept"] = {**kept, "answer": run.metrics["index"][f"recall{k}"]}
 
 
-def recall(found: Sequence[Sequence[Any]], exact: Sequence[Sequence[Any]]) -> float:
-    """The mean share of the exact nearest that were found."""
-    shares = [
-        len(set(keys) & set(wanted)) / len(wanted)
-        for keys, wanted in zip(found, exact, strict=True)
-        if len(wanted)
+def own_first(session: Session, index: IndexRow, rows: Rows, asked: Found) -> float:
+    """The share of the queries that are first in their own answer, or behind a row with an equal vector."""
+    own = index.keys.parameters(rows.keys)
+    others = read_vectors(session, index, [keys[0] for i, keys in enumerate(asked) if keys[:1] != [own[i]]])
+    first = [
+        bool(keys)
+        and (keys[0] == own[i] or (keys[0] in others and bool((others[keys[0]] == rows.vectors[i]).all())))
+        for i, keys in enumerate(asked)
     ]
-    return round(float(np.mean(shares)), 5) if shares else 1.0
+    return round(float(np.mean(first)), 5)
+
+
+def recall(found: Found, exact: Found) -> float:
+    """The mean share of the exact nearest that were found; they may be behind the query itself."""
+    shares = [share_found(set(keys), wanted) for keys, wanted in zip(found, exact, strict=True)]
+    mean = mean_of(shares)
+    return 1.0 if np.isnan(mean) else round(mean, 5)
 
 
 def mean_distance(
@@ -157,10 +172,6 @@ def read_vectors(session: Session, index: IndexRow, keys: Iterable[Any]) -> dict
     return read
 
 
-def _plain(index: IndexRow, keys: KeyArray) -> list[Any]:
-    return [parameter_of(index, key) for key in keys.tolist()]
-
-
 def _shortlist(index: IndexRow, model: Model) -> int:
     """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
     given = index.options["shortlist"]
@@ -183,92 +194,81 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
     return labelled.take(np.sort(order))
 
 
-@overload
-def search(session: Session, run: Run, index: IndexRow, rows: Rows, k: int) -> list[KeyArray]: ...
-
-
-@overload
-def search(
-    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str
-) -> list[KeyArray] | None: ...
-
-
-def search(
-    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str = "answer"
-) -> list[KeyArray] | None:
-    """What the index answers, or has after a step, the query left out; None where it has no such step."""
+def search(session: Session, run: Run, rows: Rows, k: int, step: str = "answer") -> Found | None:
+    """Keys that the index answers, or has after a step, one more than k; None where it has no such step."""
     found = []
-    own = index.keys.parameters(rows.keys)
     for i, vector in enumerate(rows.vectors):
         asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step}
         (keys,) = session.one(SEARCH, asked)
         if keys is None and step != "answer":
             return None
-        found.append(_without(own[i], keys or [], k if step == "answer" else None))
+        found.append(list(keys or []))
         run.step(i + 1, len(rows))
     return found
 
 
-def _without(own: Any, keys: Iterable[Any], k: int | None) -> KeyArray:
-    others = [key for key in keys if key != own][:k]
-    made = np.empty(len(others), dtype=object)
-    made[:] = others
-    return made
-
-
 def _answers(
-    rows: Rows, found: dict[int, list[KeyArray]], exact: Best, coded: Best, shortlist: int, weight: float
-) -> dict[str, dict[int, list[KeyArray]]]:
-    """The keys that each way to search gives, by rank; `index` as psycopg has them, the others as numpy."""
-    own = rows.keys.tolist()
-    answers: dict[str, dict[int, list[KeyArray]]] = {"index": found, "exact": {}, "random": {}}
+    index: IndexRow, rows: Rows, asked: dict[int, Found], scanned: Scanned, shortlist: int, weight: float
+) -> Answers:
+    """The keys that each way to search gives, by rank, the query left out, as psycopg has them."""
+    own = index.keys.parameters(rows.keys)
+    answers: Answers = {name: {} for name in (*WAYS, "alike")}
     for k in RANKS:
-        nearest = exact.first(k + 1)
-        ranked = coded.ranked(k + 1, shortlist, weight)
-        answers["exact"][k] = [_without(own[i], keys.tolist(), k) for i, keys in enumerate(nearest)]
-        answers["random"][k] = [_without(own[i], keys.tolist(), k) for i, keys in enumerate(ranked)]
+        found = {
+            "index": asked[k],
+            "exact": [index.keys.parameters(keys) for keys in scanned.exact.first(k + 1)],
+            "alike": [index.keys.parameters(keys) for keys in scanned.alike.first(k + 1)],
+            "random": [
+                index.keys.parameters(keys) for keys in scanned.coded.ranked(k + 1, shortlist, weight)
+            ],
+        }
+        for name, way in found.items():
+            answers[name][k] = [[key for key in keys if key != own[i]][:k] for i, keys in enumerate(way)]
     return answers
 
 
-def read_labels(session: Session, index: IndexRow, answers: Sequence[KeyArray]) -> Labels:
-    """Labels of all rows that were found, under their key in both forms."""
-    wanted: dict[Any, Any] = {}
-    for keys in answers:
-        wanted.update((parameter_of(index, key), key) for key in keys.tolist())
-    listed = list(wanted)
+def read_labels(session: Session, index: IndexRow, answers: Found) -> Labels:
+    """Labels of all rows that were found."""
+    wanted = list(dict.fromkeys(key for keys in answers for key in keys))
     labels: Labels = {}
-    for start in range(0, len(listed), KEYS_AT_ONCE):
-        part = {"keys": listed[start : start + KEYS_AT_ONCE]}
+    for start in range(0, len(wanted), KEYS_AT_ONCE):
+        part = {"keys": wanted[start : start + KEYS_AT_ONCE]}
         for keys, sets in session.copy_out(LABELS, [index.keys.column, index.labels_column], part):
-            read = index.keys.read(keys)
-            for key, parameter, names in zip(
-                read.tolist(), index.keys.parameters(read), sets.each(), strict=True
-            ):
-                labels[key] = labels[parameter] = frozenset(names.tolist())
+            read = index.keys.parameters(index.keys.read(keys))
+            labels.update(
+                (key, frozenset(names.tolist())) for key, names in zip(read, sets.each(), strict=True)
+            )
     return labels
 
 
-def parameter_of(index: IndexRow, key: Any) -> Any:
-    """A key as psycopg takes it, given in either form."""
-    if isinstance(key, bytes):
-        return index.keys.parameters(np.array([key], dtype=index.keys.dtype))[0]
-    return key
-
-
 def judge(
-    own: Sequence[frozenset[str]], way: dict[int, list[KeyArray]], labels: Labels, total: int
-) -> dict[str, float]:
-    """Mean precision at each rank, and mAP at the last; a query that finds nothing relevant counts as 0."""
+    own: Sequence[frozenset[str]],
+    way: dict[int, Found],
+    labels: Labels,
+    exact: dict[int, Found],
+    alike: dict[int, Found],
+) -> dict[str, float | None]:
+    """Means at each rank with their standard errors, and mAP at the last rank.
+
+    A query that finds nothing relevant counts as 0. What no query could find is None.
+    """
     none: frozenset[str] = frozenset()
-    scores: dict[str, float] = {}
+    scores: dict[str, float | None] = {}
     for k, found in way.items():
-        places = max(1, min(k, total - 1))
-        shares, averages = [], []
-        for wanted, keys in zip(own, found, strict=True):
-            hits = np.array([bool(wanted & labels.get(key, none)) for key in keys.tolist()], dtype=bool)
-            shares.append(hits.sum() / places)
+        judged, averages = [], []
+        for i, keys in enumerate(found):
+            hits = np.array([bool(own[i] & labels.get(key, none)) for key in keys], dtype=bool)
+            places = max(1, len(exact[k][i]))
+            judged.append(metrics.judge(keys, int(hits.sum()), places, exact[k][i], alike[k][i]))
             averages.append(float(precisions(hits).mean()) if hits.any() else 0.0)
-        scores[f"p{k}"] = round(float(np.mean(shares)), 5)
+        for name, short in SHORT.items():
+            values = [getattr(one, name) for one in judged]
+            scores[f"{short}{k}"] = _known(mean_of(values))
+            scores[f"{short}{k}_error"] = _known(standard_error(values))
         if k == RANKS[-1]:
             scores[f"map{k}"] = round(float(np.mean(averages)), 5)
     return scores
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 5)

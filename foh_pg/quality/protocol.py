@@ -79,6 +79,21 @@ class Split:
             found[start : start + len(part)] = np.argsort(part, axis=1, kind="stable")[:, :k]
         return found
 
+    @cached_property
+    def alike(self) -> list[Rows]:
+        """The ten nearest of each query among the rows that share a label with it, by place in the base."""
+        base, columns = unit(self.data.X[self.base]), len(self.data.label_names)
+        hot = self.data.sets.take(self.base).multi_hot(columns, np.float32)
+        asked = self.data.sets.take(self.queries).multi_hot(columns, np.float32)
+        found: list[Rows] = []
+        for start in range(0, len(self.queries), BLOCK_QUERIES):
+            part = -(unit(self.data.X[self.queries[start : start + BLOCK_QUERIES]]) @ base.T)
+            sharing = asked[start : start + BLOCK_QUERIES] @ hot.T > 0
+            for distances, mask in zip(part, sharing, strict=True):
+                places = np.flatnonzero(mask)
+                found.append(places[np.argsort(distances[places], kind="stable")[:NEAREST]])
+        return found
+
     def distances(self, first: int, rows: Rows) -> npt.NDArray[np.float64]:
         """Mean cosine distance of rows of the base, (queries, n) by place, from queries `first` and on."""
         asked = unit(self.data.X[self.queries[first : first + len(rows)]])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
-from foh_pg.arrays.metrics import precisions
+from foh_pg.arrays.metrics import mean_of, precisions, share_found
 from foh_pg.clustering import unit
 from foh_pg.quality.dataset import Dataset
 from foh_pg.quality.protocol import NEAREST, Split
@@ -35,9 +35,9 @@ class Quality:
     shares: dict[int, npt.NDArray[np.float64]]
     # Precision at each of `RECALL_LEVELS`.
     curve: npt.NDArray[np.float64]
-    # recall, distance: the share of the exact ten nearest by cosine among the first ten, and the mean cosine
-    # distance of the first ten.
+    # recall, both, distance: of the first ten; see `foh_pg.arrays.metrics.judge`; the mean cosine distance.
     recall: float
+    both: float
     distance: float
 
     @property
@@ -51,6 +51,7 @@ class Quality:
             "map": round(self.mean_average_precision, 5),
             "precision_at": {str(k): round(value, 5) for k, value in self.precision_at.items()},
             "recall10": round(self.recall, 5),
+            "both10": round(self.both, 5),
             "distance10": round(self.distance, 5),
             "curve": [round(float(value), 4) for value in self.curve],
         }
@@ -88,12 +89,15 @@ def measure(blocks: Blocks, split: Split) -> Quality:
     curves: list[npt.NDArray[np.float64]] = []
     hits: dict[int, list[float]] = {k: [] for k in RANKS if k <= len(split.base)}
     near: list[float] = []
+    alike: list[float] = []
     far: list[float] = []
     for start, distances in blocks:
         order = np.argsort(distances, axis=1, kind="stable")
-        first, nearest = order[:, :NEAREST], split.nearest[start : start + len(order)]
-        near.extend((first[:, :, None] == nearest[:, None]).any(axis=2).mean(axis=1))
+        first = order[:, :NEAREST]
         far.extend(split.distances(start, first))
+        for query, answer in enumerate(map(set, first.tolist()), start):
+            near.append(share_found(answer, split.nearest[query].tolist()))
+            alike.append(share_found(answer, split.alike[query].tolist()))
         ranked = np.take_along_axis(relevance.block(start, start + len(distances)), order, axis=1)
         for k, found in hits.items():
             found.extend(ranked[:, :k].mean(axis=1))
@@ -107,7 +111,8 @@ def measure(blocks: Blocks, split: Split) -> Quality:
         float(np.mean(averages)) if averages else float("nan"),
         {k: np.array(found) for k, found in hits.items()},
         np.mean(curves, axis=0) if curves else np.full(len(RECALL_LEVELS), np.nan),
-        float(np.mean(near)),
+        mean_of(near),
+        mean_of(alike),
         float(np.mean(far)),
     )
 

@@ -116,12 +116,17 @@ class Model:
         made = clustering.make_levels(
             rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
         )
-        return clustering.by_bits(made, compared, self.geometry.encode_compared)
+        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.numbers)
 
     def query_geometry_bits(self, queries: Vectors) -> CodeArray:
         """Packed geometry bits of queries."""
         assert self.geometry is not None
         return self.geometry.encode_queries(queries)
+
+    @property
+    def geometry_numbers(self) -> int | None:
+        """How many numbers of a row have thresholds."""
+        return None if self.geometry is None else self.geometry.numbers
 
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""

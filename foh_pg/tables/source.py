@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
-from foh_pg.geometry import Vectors
+from foh_pg.geometry import LONGEST, Vectors
 from foh_pg.postgres.binary_copy import Nullable, Vector
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -41,6 +41,19 @@ class Rows(SideBySide):
     labels: Ragged
 
 
+@dataclass(frozen=True)
+class Page:
+    """Rows in the order of the key."""
+
+    rows: Rows
+    # Keys of far rows, which are not among `rows`.
+    far: KeyArray
+    # The key to go on after.
+    after: Any
+    # Whether there may be more.
+    more: bool
+
+
 def no_rows(index: IndexRow) -> Rows:
     return Rows(
         index.keys.empty(),
@@ -54,46 +67,66 @@ def join_rows(index: IndexRow, parts: list[Rows]) -> Rows:
 
 
 def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
-    """The rows of these keys that are there, ordered by key as numpy sorts."""
-    parts = []
+    """The rows of these keys that are there and not far, ordered by key as numpy sorts."""
+    return read_with_far(session, index, keys)[0]
+
+
+def read_with_far(session: Session, index: IndexRow, keys: KeyArray) -> tuple[Rows, KeyArray]:
+    """The same, and the keys of those rows that are far."""
+    parts, far = [], [index.keys.empty()]
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
-        parts += [rows for rows, _ in _read(session, index, BY_KEY, {"keys": listed})]
+        for rows, _ in _read(session, index, BY_KEY, {"keys": listed}):
+            near = ~_far(rows.vectors)
+            parts.append(rows.take(near))
+            far.append(rows.keys[~near])
     rows = join_rows(index, parts)
     # In one order, whatever the plan of the query: the same rows then make the same run.
     order = np.argsort(rows.keys, kind="stable")
-    return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
+    ordered = rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
+    return ordered, np.concatenate(far)
 
 
 def read_sample(session: Session, index: IndexRow, share: float) -> Rows:
-    """About this share of all rows, in the order of their keys; always the same ones."""
+    """About this share of all rows that are not far, in the order of their keys; always the same ones."""
     found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
-    return join_rows(index, [rows for rows, _ in found])
+    return join_rows(index, [rows.take(~_far(rows.vectors)) for rows, _ in found])
 
 
 def read_held_out(session: Session, index: IndexRow, held_out: float, share: float) -> Rows:
     """About this share of the rows that never train, in the order of their keys; always the same ones."""
     bounds = {"held_out": round(held_out * 2**32), "bound": round(share * 2**32)}
-    return join_rows(index, [rows for rows, _ in _read(session, index, HELD_OUT, bounds)])
+    found = _read(session, index, HELD_OUT, bounds)
+    return join_rows(index, [rows.take(~_far(rows.vectors)) for rows, _ in found])
 
 
-def read_page(session: Session, index: IndexRow, after: Any, rows: int) -> tuple[Rows, Any, bool]:
-    """The next rows in the order of the key; the key to go on after; whether there may be more.
-
-    A row whose embedding is there but cannot be used counts as read.
-    """
+def read_page(session: Session, index: IndexRow, after: Any, rows: int) -> Page:
+    """The next rows; a row whose embedding is there but cannot be used counts as read."""
     found = list(_read(session, index, PAGE, {"after": after, "rows": rows}))
     if not found:
-        return no_rows(index), after, False
+        return Page(no_rows(index), index.keys.empty(), after, False)
     last = index.keys.parameters(found[-1][0].keys[-1:])[0]
     more = sum(len(usable) for _, usable in found) == rows
-    return join_rows(index, [page.take(usable) for page, usable in found]), last, more
+    parts, far = [], []
+    for page, usable in found:
+        away = _far(page.vectors)
+        parts.append(page.take(usable & ~away))
+        far.append(page.keys[away])
+    return Page(join_rows(index, parts), np.concatenate(far), last, more)
 
 
 def count_rows(session: Session) -> int:
     """How many rows have an embedding."""
     count: int = session.one("SELECT {unchanged}(counted => true)")[0]
     return count
+
+
+def _far(vectors: Vectors) -> npt.NDArray[np.bool_]:
+    """Which of these embeddings are too long; those of unusable rows are zeros, and are not."""
+    if vectors.size == 0 or max(vectors.max(), -vectors.min()) <= LONGEST / vectors.shape[1]:
+        return np.zeros(len(vectors), dtype=bool)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    return np.asarray(lengths > LONGEST)
 
 
 def _read(

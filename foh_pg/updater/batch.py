@@ -12,7 +12,7 @@ from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.items import Items, read_items
 from foh_pg.tables.keys import KeyArray, member
 from foh_pg.tables.session import Session
-from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key
+from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key, read_with_far
 from foh_pg.updater import training
 from foh_pg.updater.handover import PENDING, Handover
 
@@ -42,8 +42,10 @@ class Batch:
     seqs: npt.NDArray[np.int64]
     # Their keys, each once.
     keys: KeyArray
-    # Those of the keys that are there, with a usable embedding.
+    # Those of the keys that are there, with a usable embedding that is not far.
     rows: Rows
+    # Those of the keys whose rows are far.
+    far: KeyArray
     # The lists that the keys are in.
     items: Items
     # The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
@@ -61,7 +63,7 @@ class Batch:
 
     @property
     def gone(self) -> KeyArray:
-        """Keys whose row is not there any more."""
+        """Keys whose row is not there any more, or belongs in no list."""
         return self.keys[~member(self.keys, self.rows.keys)]
 
 
@@ -89,7 +91,7 @@ def read_batch(
         more = len(seqs) > size
         told = index.keys.read(np.concatenate([part[1] for part in entries]))[:size]
         keys = np.unique(told[np.concatenate([part[2] for part in entries])[:size] == 1])
-        rows = read_by_key(session, index, keys)
+        rows, far = read_with_far(session, index, keys)
         fresh = _labelled(index, rows)
         waiting = handover.pending[~member(handover.pending, keys)]
         due = learns and len(fresh) + handover.waiting >= int(index.options["learn_rows"])
@@ -99,6 +101,7 @@ def read_batch(
             seqs=seqs[:size],
             keys=keys,
             rows=rows,
+            far=far,
             items=read_items(session, index, keys),
             truncated=False,
             resync=False,
@@ -137,7 +140,7 @@ def _empty(
     none, keys = no_rows(index), index.keys.empty()
     items = read_items(session, index, keys)
     more = truncated or resync
-    return Batch(index, seqs, keys, none, items, truncated, resync, none, none, due=False, more=more)
+    return Batch(index, seqs, keys, none, keys, items, truncated, resync, none, none, due=False, more=more)
 
 
 def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: bool, forgot: bool) -> Handover:

@@ -76,10 +76,11 @@ def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Po
         # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
         # stream that the plan does not consume, and that entry wins.
         with session.snapshot():
-            page, after, more = read_page(session, index, position.after, size)
-        pieces.append(_place_page(index, plan, page, neighbors))
-        position.after = after
-        position.done += len(page)
+            page = read_page(session, index, position.after, size)
+        pieces.append(_place_page(index, plan, page.rows, neighbors))
+        position.after, more = page.after, page.more
+        position.far = np.concatenate([position.far, page.far])
+        position.done += len(page.rows)
         run.step(position.done, plan.rows)
         if not more or sum(map(len, pieces)) >= PIECE_ROWS:
             _write_piece(session, index, plan, position, join_entries(index, pieces))
@@ -95,7 +96,7 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
         return no_entries(index)
     marks = plan.model.marks(page.vectors, page.labels)
     geometry = plan.model.geometry_bits(page.vectors)
-    homes = plan.centers.homes(index, geometry)[:, : int(index.options["homes"])]
+    homes = plan.centers.homes(index, geometry, plan.model.geometry_numbers)[:, : int(index.options["homes"])]
     neighbors.add(page.keys, geometry, marks, homes)
     rows = np.repeat(np.arange(len(page)), homes.shape[1])
     parts = np.zeros(homes.size, dtype=np.int64)
@@ -162,6 +163,7 @@ def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: P
             consumed=plan.consumed,
             write=write,
             placed=Placed(plan.version + 1, first),
+            far=position.far,
             metrics=plan.metrics,
         ),
     )

@@ -16,6 +16,7 @@ from foh_pg.geometry import Geometry
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
 from foh_pg.tables.centers import Centers, write_centers
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
 from foh_pg.tables.run import Run
@@ -44,12 +45,13 @@ CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
                        weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
-                       reach_recall, reach_probes, reach_shortlist, small)
+                       reach_recall, reach_probes, reach_shortlist, small, far)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
         %(recalls)s::float8[],
-        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s)
+        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s,
+        nullif(%(far)s::{key_type}[]::text[], '{{}}'))
 """
 # Versions that only merged rows have no hash functions of their own to return to.
 FORGET_MERGES = "DELETE FROM foh.model WHERE index = {id} AND version < %(version)s AND version <> learned"
@@ -106,6 +108,8 @@ class Installation:
     # Writes lists and items, inside the transaction.
     write: Callable[[Session], None]
     placed: Placed
+    # Keys of the far rows: see foh_pg.tables.source.
+    far: KeyArray
     # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -169,6 +173,7 @@ def _write_model(session: Session, new: Installation) -> None:
         "placed": new.placed.version,
         "first_center": new.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
+        "far": new.index.keys.parameters(new.far),
         **ranking.to_dict(),
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,

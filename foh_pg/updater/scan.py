@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg.arrays.codes import hamming
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model, Vectors
+from foh_pg.tables.model import Model, Vectors, label_lists
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
-from foh_pg.tables.source import read_page
+from foh_pg.tables.source import Rows, read_page
 
 PAGE_ROWS = 4096
 
@@ -45,8 +46,8 @@ class Best:
         self.distances = np.take_along_axis(distances, order, axis=1)
 
     def first(self, k: int) -> list[KeyArray]:
-        """The best k of each query."""
-        return [row[:k] for row in self.keys]
+        """The best k of each query; fewer where only so many have a value."""
+        return [row[:k][np.isfinite(values[:k])] for row, values in zip(self.keys, self.values, strict=True)]
 
     def ranked(self, k: int, shortlist: int, weight: float) -> list[KeyArray]:
         """The best k after a shortlist was ranked with the exact distance, as a search does it."""
@@ -58,28 +59,54 @@ class Best:
         return list(np.take_along_axis(self.keys[:, :reach], order, axis=1))
 
 
+class Scanned(NamedTuple):
+    """The best rows of every query, and how many rows the table has."""
+
+    # exact, alike: by the exact distance; of all rows, and of those that share a label with the query.
+    exact: Best
+    alike: Best
+    # By the codes of a model.
+    coded: Best
+    total: int
+
+
 def scan(
-    session: Session, run: Run, index: IndexRow, queries: Vectors, plain: Model, keep: int, total: int
-) -> tuple[Best, Best, int]:
-    """The nearest rows by the exact distance and by the codes of a model, and how many rows there are.
+    session: Session, run: Run, index: IndexRow, queries: Rows, plain: Model, keep: int, total: int
+) -> Scanned:
+    """Read the whole table, and keep the best rows of each query, which may have labels.
 
     Rows at one Hamming distance are put in a random order, the same in every evaluation.
     """
-    exact, coded = Best.none(index, len(queries)), Best.none(index, len(queries))
-    codes, drawn = plain.encode(queries), np.random.default_rng(int(index.options["seed"]))
+    exact, alike, coded = (Best.none(index, len(queries)) for _ in range(3))
+    codes, drawn = plain.encode(queries.vectors), np.random.default_rng(int(index.options["seed"]))
     after, more, seen = None, True, 0
     while more:
-        rows, after, more = read_page(session, index, after, PAGE_ROWS)
+        page = read_page(session, index, after, PAGE_ROWS)
+        rows, after, more = page.rows, page.after, page.more
         seen += len(rows)
         run.step(seen, total)
         if not len(rows):
             continue
-        distances = exact_distances(index, queries, rows.vectors)
+        distances = exact_distances(index, queries.vectors, rows.vectors)
         bits = hamming(codes, plain.encode(rows.vectors)).astype(np.float64)
         exact.offer(distances, rows.keys, distances, keep)
+        alike.offer(np.where(sharing(queries, rows), distances, np.inf), rows.keys, distances, keep)
         # Less than one bit is added, which orders rows at the same distance and no others.
         coded.offer((bits + 0.5 * drawn.random(len(rows))) / index.bits, rows.keys, distances, keep)
-    return exact, coded, seen
+    return Scanned(exact, alike, coded, seen)
+
+
+def sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
+    """Whether each query shares a label with each row of the base."""
+    numbers: dict[str, int] = {}
+    sides = []
+    for rows in (queries, base):
+        lists = [[numbers.setdefault(name, len(numbers)) for name in row] for row in label_lists(rows.labels)]
+        columns = np.array([number for row in lists for number in row], dtype=np.int64)
+        bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
+        sides.append((np.ones(len(columns), dtype=np.float32), columns, bounds))
+    left, right = (sparse.csr_matrix(side, shape=(len(side[2]) - 1, len(numbers))) for side in sides)
+    return np.asarray((left @ right.T).toarray() > 0)
 
 
 def exact_distances(index: IndexForm, queries: Vectors, rows: Vectors) -> Values:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foh_pg.geometry import Geometry
-from foh_pg.postgres.binary_copy import FLOAT8, INT4, HalfVector, Vector
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Vector
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.session import Session
@@ -16,6 +17,10 @@ from foh_pg.updater.install import Placed
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m
+WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
+"""
+FAR = """
+SELECT m.far::{key_type}[] FROM foh.model m
 WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 """
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
@@ -32,6 +37,8 @@ class Present:
     # Whether these are the very first, made before any row.
     first: bool
     placed: Placed
+    # Keys of the far rows: see foh_pg.tables.source.
+    far: KeyArray
 
 
 def load_present(session: Session, index: IndexRow) -> Present:
@@ -40,16 +47,18 @@ def load_present(session: Session, index: IndexRow) -> Present:
     weight, signed = float(index.options["label_weight"]), index.labels is not None
     arrays = load_arrays(session, "served", learned)
     where = Placed(placed, first_center)
+    ((keys,),) = session.copy_out(FAR, [Array(index.keys.column)])
+    far = index.keys.read(keys.values)
     # From the table that triggers use: a state saved before there were geometry bits does not have them.
     geometry = _read_geometry(session, index)
     if arrays is not None:
         model = replace(Model.from_arrays(arrays, weight, signed), geometry=geometry)
-        return Present(model, learned, False, where)
+        return Present(model, learned, False, where, far)
     parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
     weights = np.concatenate([part[1] for part in parts])
     bias = np.concatenate([part[2] for part in parts])
     model = Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight)
-    return Present(replace(model, geometry=geometry, signed=signed), learned, True, where)
+    return Present(replace(model, geometry=geometry, signed=signed), learned, True, where, far)
 
 
 def _read_geometry(session: Session, index: IndexRow) -> Geometry:

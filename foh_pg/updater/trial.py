@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
 from foh_pg.tables.index_row import IndexForm
-from foh_pg.tables.model import Model, label_lists
+from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.source import Rows
-from foh_pg.updater.scan import exact_distances
+from foh_pg.updater.scan import exact_distances, sharing
 
 K = 10
 
@@ -62,7 +61,7 @@ class Trial:
     def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
         self.index, self.model, self.base = index, model, base
         self.vectors = queries.vectors
-        self.relevant = _sharing(queries, base)
+        self.relevant = sharing(queries, base)
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)
         for start in range(0, len(base), BASE_CHUNK):
             chunk = slice(start, start + BASE_CHUNK)
@@ -79,7 +78,7 @@ class Trial:
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
         self.levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
-        homes = clustering.find_homes(self.geometry, *self.levels)[:, 0]
+        homes = clustering.find_homes(self.geometry, *self.levels, numbers=model.geometry_numbers)[:, 0]
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         most = min(max(PROBES_TRIED), len(self.levels.centers))
@@ -237,16 +236,3 @@ def _differing(queries: npt.NDArray[np.uint8], base: npt.NDArray[np.uint8], rows
     return np.stack([hamming(queries[i : i + 1], base[row])[0] for i, row in enumerate(rows)]).astype(
         np.float64
     )
-
-
-def _sharing(queries: Rows, base: Rows) -> Bools:
-    """Whether each query shares a label with each row of the base."""
-    names: dict[str, int] = {}
-    sides = []
-    for rows in (queries, base):
-        lists = [[names.setdefault(name, len(names)) for name in row] for row in label_lists(rows.labels)]
-        columns = np.array([number for row in lists for number in row], dtype=np.int64)
-        bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
-        sides.append((np.ones(len(columns), dtype=np.float32), columns, bounds))
-    left, right = (sparse.csr_matrix(side, shape=(len(side[2]) - 1, len(names))) for side in sides)
-    return np.asarray((left @ right.T).toarray() > 0)

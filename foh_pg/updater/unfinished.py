@@ -15,6 +15,7 @@ import numpy.typing as npt
 from foh_pg import clustering
 from foh_pg.tables.centers import SAMPLE, Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, Arrays, delete_arrays, load_arrays, save_arrays
 from foh_pg.tables.session import Session
@@ -57,6 +58,8 @@ class Position:
     sample_keys: npt.NDArray[Any]
     sample_codes: npt.NDArray[np.uint8]
     sampled: npt.NDArray[np.int64]
+    # Keys of the far rows so far.
+    far: KeyArray
 
     @classmethod
     def start(cls, plan: Plan) -> Position:
@@ -70,6 +73,7 @@ class Position:
             centers.sample_keys.copy(),
             centers.sample_codes.copy(),
             centers.sampled.copy(),
+            centers.sample_keys[:0, 0],
         )
 
 
@@ -140,6 +144,7 @@ def save_position(session: Session, index: IndexRow, position: Position) -> None
         **index.keys.pack("sample_keys", position.sample_keys[_within(position.sampled)]),
         "sample_codes": position.sample_codes,
         "sampled": position.sampled,
+        **index.keys.pack("far", position.far),
     }
     save_arrays(session, "position", PRESENT, arrays)
 
@@ -162,6 +167,7 @@ def load_position(session: Session, index: IndexRow) -> Position | None:
         sample_keys,
         arrays["sample_codes"],
         arrays["sampled"],
+        index.keys.unpack("far", arrays),
     )
 
 

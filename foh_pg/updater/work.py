@@ -11,6 +11,7 @@ from foh_pg import clustering
 from foh_pg.errors import FenceError
 from foh_pg.tables.centers import Centers, no_centers, read_centers
 from foh_pg.tables.index_row import read_index
+from foh_pg.tables.keys import KeyArray, member
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows
@@ -33,6 +34,8 @@ class Work(Studying):
     """What an updater keeps between batches: the same as the database holds at `index.version`."""
 
     placed: Placed
+    # Keys of the far rows: see foh_pg.tables.source.
+    far: KeyArray
     resync: bool = False
 
     @classmethod
@@ -49,6 +52,7 @@ class Work(Studying):
                 learned=present.learned,
                 first=present.first,
                 placed=present.placed,
+                far=present.far,
                 handover=load_handover(session, index),
             )
 
@@ -150,6 +154,8 @@ class Work(Studying):
         new_ids = after.ids[after.ids >= self.index.next_center]
         next_center = int(new_ids.max()) + 1 if len(new_ids) else self.index.next_center
         version = self.index.version + 1
+        stays = self.far[~member(self.far, batch.keys)]
+        far = self.far[:0] if batch.truncated else np.concatenate([stays, batch.far])
         learned = version if stage.new else self.learned
         new = Installation(
             index=self.index,
@@ -163,13 +169,14 @@ class Work(Studying):
             consumed=batch.seqs,
             write=write,
             placed=placed,
+            far=far,
             metrics={**stage.metrics, "rows": len(batch.seqs), "stale": _staleness(after)},
         )
         install(self.session, self.run, new)
         self.index = replace(self.index, version=version, next_center=next_center)
         self.centers, self.model, self.learned = after, stage.model, learned
         self.first = self.first and not stage.new
-        self.placed, self.handover = placed, handover
+        self.placed, self.handover, self.far = placed, handover, far
         self.learner = stage.learner or self.learner
 
     # -- odd states ----------------------------------------------------------------------------------------

@@ -41,6 +41,11 @@ METRICS = (
     ("foh_evaluated_p100", "gauge", "The same of the first hundred."),
     ("foh_evaluated_map100", "gauge", "Mean average precision of the first hundred, by foh-pg evaluate."),
     ("foh_evaluated_recall10", "gauge", "Share of the exact ten among the first ten, by foh-pg evaluate."),
+    (
+        "foh_evaluated_both10",
+        "gauge",
+        "Share found of the ten nearest rows that share a label with the query, by foh-pg evaluate.",
+    ),
     ("foh_evaluated_version", "gauge", "Version of the index that foh-pg evaluate measured last."),
     ("foh_evaluated_timestamp_seconds", "gauge", "When foh-pg evaluate last measured the index."),
     (
@@ -56,7 +61,7 @@ METRICS = (
 )
 
 # What evaluate measures, and of whose answers: the index, the exact distance, random hyperplanes.
-MEASURES = ("p10", "p100", "map100", "recall10")
+MEASURES = ("p10", "p100", "map100", "recall10", "both10")
 WAYS = ("index", "exact", "random")
 
 # Labels of a metric where they are not the index alone.

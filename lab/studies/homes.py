@@ -90,6 +90,7 @@ def count(connection: psycopg.Connection[Any], when: str, rows: int) -> Record:
     assert not_read is not None
     assert not_first is not None
     return {
+        "experiment": "homes",
         "when": when,
         "rows": rows,
         "centers": int(probes["centers"]),

@@ -49,7 +49,8 @@ CREATE TABLE foh.label (
     name       text NOT NULL,
     projection @vector@.vector,
     PRIMARY KEY (index, label),
-    UNIQUE (index, name)
+    -- The name first: see place.sql.
+    UNIQUE (name, index)
 );
 
 CREATE TABLE foh.model (
@@ -82,6 +83,8 @@ CREATE TABLE foh.model (
     reach_recall    float8[],
     reach_probes    int[],
     reach_shortlist int[],
+    -- Keys of far rows: their embeddings are too long for models and lists (see foh._longest), so every search reads them.
+    far          text[],
     PRIMARY KEY (index, version)
 );
 

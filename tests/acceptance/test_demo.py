@@ -53,13 +53,15 @@ def test_precision_is_shown_beside_exact_cosine(shown: str) -> None:
 
 
 def test_nearness_is_shown_beside_the_tags(shown: str) -> None:
-    """The share of tags, the recall of the exact ten and the mean distance, at three positions of the dial."""
-    pattern = r"^(exact cosine|labels => \d|as learned) +([\d.]+)% +([\d.]+)% +([\d.]+)$"
+    """Shares of tags, of the exact ten and of both, and the mean distance, at three positions of the dial."""
+    pattern = r"^(exact cosine|labels => \d|as learned) +([\d.]+)% +([\d.]+)% +([\d.]+)% +([\d.]+)$"
     rows = {name: [float(x) for x in rest] for name, *rest in re.findall(pattern, shown, flags=re.MULTILINE)}
     assert list(rows) == ["exact cosine", "labels => 0", "as learned", "labels => 1"]
     cosine, nearest, learned, alike = rows.values()
     assert cosine[1] == 100
-    assert cosine[2] <= nearest[2] <= learned[2] <= alike[2]
+    assert cosine[3] <= nearest[3] <= learned[3] <= alike[3]
+    # Of exact cosine, the rows that share a tag are the nearest that do.
+    assert 0 < cosine[2] <= cosine[0]
     assert nearest[1] > learned[1] > alike[1] > 0
     assert learned[0] > cosine[0] + 5
     assert alike[0] > cosine[0] + 5

@@ -31,10 +31,27 @@ FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = {"search.md", "guides/jobs.md", "guides/containers.md", "guides/citus.md", "guides/replicas.md"}
 RUN = {"sql", "python"}
 NEEDS = {
+    "integrations/asyncpg.md": "asyncpg",
     "integrations/django.md": "django",
     "integrations/haystack.md": "haystack",
     "integrations/langchain.md": "langchain_core",
 }
+
+
+# Pages that run programs of node, and the packages that these import.
+NODE = {"integrations/typescript.md": ("pg", "drizzle-orm")}
+
+
+def node_modules(*packages: str) -> Path:
+    """A folder with these packages: FOH_NODE_MODULES, or that of the packages that are installed for everybody."""
+    npm = shutil.which("npm")
+    if shutil.which("node") is None or npm is None:
+        pytest.skip("node is not installed")
+    everybody = subprocess.run([npm, "root", "--global"], capture_output=True, text=True).stdout.strip()
+    for folder in filter(None, (os.environ.get("FOH_NODE_MODULES"), everybody)):
+        if all((Path(folder) / package).is_dir() for package in packages):
+            return Path(folder)
+    pytest.skip(f"npm install {' '.join(packages)} somewhere, and set FOH_NODE_MODULES to its node_modules")
 
 
 class Block(NamedTuple):
@@ -164,6 +181,8 @@ def reader(
 def test_page(reader: Reader, page: str) -> None:
     if page in NEEDS:
         pytest.importorskip(NEEDS[page])
+    if page in NODE:
+        (reader.folder / "node_modules").symlink_to(node_modules(*NODE[page]))
     done = [reader.follow(block) for block in blocks(DOCS / page)]
     assert done, f"{page} has no code"
 

@@ -106,6 +106,10 @@ class TestEvaluate:
         assert found["metrics"]["index"]["map100"] > found["metrics"]["random"]["map100"]
         assert found["metrics"]["exact"]["recall10"] == 1
         assert "recall@10" in result.stdout
+        assert "both@k is the share, of the k nearest rows that share a label" in result.stdout
+        assert re.search(r"[\d.]+% of the queries are first in their own answer", result.stdout)
+        assert 0 < found["metrics"]["index"]["both10"] <= 1
+        assert 0 < found["metrics"]["index"]["both10_error"] < 0.1
         assert re.search(r"of the exact ten: [\d.]+% in the lists read, .* in the answer", result.stdout)
 
     def test_status_shows_the_trend(self, streamed: Connection, cli: CommandLine) -> None:

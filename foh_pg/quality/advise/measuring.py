@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.metrics import mean_of
 from foh_pg.learners import RandomHyperplanes
 from foh_pg.quality import relevance
 from foh_pg.quality.advise.indexing import Indexed
@@ -43,10 +44,11 @@ class Figure:
     # For each k, of each query the share of relevant rows among the first k.
     shares: Mapping[int, npt.NDArray[np.float64]]
     megabytes: float | None
-    # recall, distance: the share of the exact ten nearest among the first ten, and the mean cosine distance
-    # of the first ten.
+    # recall, distance, both: of the first ten; distance is the mean cosine distance, for the others see
+    # `foh_pg.arrays.metrics.judge`.
     recall: float | None = None
     distance: float | None = None
+    both: float | None = None
 
     @property
     def precision(self) -> dict[int, float]:
@@ -62,6 +64,7 @@ class Figure:
             "P@10": _rounded(self.precision.get(10)),
             "P@100": _rounded(self.precision.get(100)),
             "recall@10": _rounded(self.recall),
+            "both@10": _rounded(self.both),
             "distance": _rounded(self.distance),
             "MB": self.megabytes,
         }
@@ -133,14 +136,16 @@ def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
             size,
             float(first.recall.mean()),
             float(first.distance.mean()),
+            mean_of(first.both.tolist()),
         )
 
 
 def _figure(
     way: str, bits: int | None, ranked_by: str, quality: relevance.Quality, megabytes: float | None
 ) -> Figure:
-    return Figure(way, bits, ranked_by, quality.shares, megabytes, quality.recall, quality.distance)
+    near = quality.recall, quality.distance, quality.both
+    return Figure(way, bits, ranked_by, quality.shares, megabytes, *near)
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    return None if value is None or np.isnan(value) else round(value, 4)

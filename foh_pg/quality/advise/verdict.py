@@ -150,7 +150,10 @@ def _as_good(figure: Figure, best: Figure, k: int) -> bool:
 
 def _near(figure: Figure) -> str:
     """Say how near the answers are, where that is known."""
-    return "" if figure.recall is None else f" (recall of the exact ten {figure.recall:.3f})"
+    if figure.recall is None:
+        return ""
+    both = "" if figure.both is None else f", both@10 {figure.both:.3f}"
+    return f" (recall of the exact ten {figure.recall:.3f}{both})"
 
 
 def _nearer(figure: Figure, other: Figure) -> bool:

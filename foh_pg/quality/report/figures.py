@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.quality.history import PastRun, Quality, quality
 from foh_pg.quality.report import svg
 from foh_pg.quality.report.content import Content
@@ -71,7 +72,8 @@ def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
 
 def scores(measured: Sequence[tuple[int, dict[str, Any]]], way: str, name: str) -> list[tuple[float, float]]:
     """A figure of each evaluation that has it, by version."""
-    return [(float(v), found[way][name]) for v, found in measured if name in found.get(way, {})]
+    known = [(float(v), found.get(way, {}).get(name)) for v, found in measured]
+    return [(version, value) for version, value in known if value is not None]
 
 
 def drawn(series: Iterable[Series]) -> list[Series]:
@@ -89,12 +91,10 @@ def nearness(content: Content, points: Sequence[Quality]) -> Figure:
     series = [
         Series("P@10", scores(measured, "index", "p10")),
         Series("recall@10", scores(measured, "index", "recall10")),
+        Series("both@10", scores(measured, "index", "both10")),
         Series("P@10 of the exact distance", scores(measured, "exact", "p10"), True),
     ]
-    note = (
-        "The share of the first ten that has a label of the query, and the share of the exact ten that is "
-        "among them."
-    )
+    note = f"{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}."
     here, exact = scores(measured, "index", "distance10"), scores(measured, "exact", "distance10")
     if here and exact:
         note += (

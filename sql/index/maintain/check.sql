@@ -21,7 +21,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -37,9 +37,12 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM {item} i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, {checked_geometry} AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
-          WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) v
+    -- The bits of a far row are not computed: sums over its numbers might overflow.
+    SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far
+    FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
+          FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
+                FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
+                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -47,7 +50,8 @@ WITH marker AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
     FROM current c CROSS JOIN model m
-    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x, v.labels
+                                             FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v OFFSET 0) v
                         CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
@@ -58,6 +62,10 @@ SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text
 FROM present p, marker m
 WHERE NOT m.exact AND p.usable AND {homes} > 0 AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
   AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
+  AND NOT EXISTS (SELECT FROM model o CROSS JOIN unnest(o.far::{key_type}[]) AS f (key) WHERE f.key = p.key)
+UNION ALL
+SELECT 1, 'the embedding of a row is longer than 1e18: the row takes no part in models and lists, and every search reads it', p.key::text, NULL, NULL
+FROM present p WHERE p.far
 UNION ALL
 SELECT 1, 'a list holds a row that is gone from the source', c.key::text, c.center, NULL
 FROM current c, marker m WHERE NOT m.exact AND NOT EXISTS (SELECT FROM present p WHERE p.key = c.key AND p.usable)

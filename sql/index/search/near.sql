@@ -45,12 +45,12 @@ BEGIN
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. What is needed twice stands in a subquery of its own.
     SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
-               OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
+               OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            m.ranked, m.probes, m.weight_code, m.lean, q.geometry, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
-    FROM (SELECT m.status, m.scale, m.small, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
+    FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
                  {probes_chosen} AS probes, {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p

@@ -1,6 +1,6 @@
 -- Whether the lists of the index can answer a search; fallback is a code that says why not (see foh._fallback). A plain
 -- SQL function that returns a table, so that it is inlined.
--- unplaced: keys that neither a list nor a center leads to. A search must read their rows from the source.
+-- unplaced: keys that neither a list nor a center leads to, those of far rows among them. A search must read their rows from the source.
 CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
@@ -18,7 +18,9 @@ AS $body$
                  ARRAY(SELECT u.key FROM {stream} u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND {later} > u.seq AND o.op <> 'l' OFFSET 0)
-                       LIMIT b.most + 1) AS unplaced
+                       LIMIT b.most + 1)
+                 || ARRAY(SELECT f.key FROM unnest(m.far::{key_type}[]) AS f (key)
+                          WHERE t.truncated = 0 AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = f.key AND o.op <> 'l' OFFSET 0)) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
           -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.

@@ -16,12 +16,10 @@ AS $body$
                 SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
-                      -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
-                      -- that was empty a moment ago, PostgreSQL would read all labels for each row.
+                      -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
+                      -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
                       FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
-                      CROSS JOIN LATERAL (SELECT d.label, d.name, d.projection FROM foh.label d
-                                          WHERE d.index = {id} AND d.name >= u.name ORDER BY d.name LIMIT 1) d
-                      WHERE d.name = u.name) l,
+                      CROSS JOIN LATERAL (SELECT d.label, d.projection FROM foh.label d WHERE d.name = u.name AND d.index + 0 = {id} OFFSET 0) d) l,
                      (SELECT o.mean FROM foh.model o
                       WHERE o.index = {id} AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})) m
                 OFFSET 0) a

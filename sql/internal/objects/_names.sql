@@ -25,11 +25,12 @@ DECLARE
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
     turned constant int := foh._turned_numbers(i.dimensions, i.distance);
-    -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold the sums of the longest ones.
+    -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold sums over the
+    -- longest ones: of a query as long as that the direction counts, rows as long as that are far, and are not compared.
     -- For inner products the number %3$s is put to its end: it makes all rows equally long, and is 0 in a query, so that those with the
     -- greatest product are the nearest.
     compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
-        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<) 1e30::pg_catalog.float8 THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
+        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) ' || foh._longest() || ' THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
         ELSE '%1$s.l2_normalize(' || CASE WHEN turned > i.dimensions THEN '%2$s' ELSE format('%%1$s.subvector(%%2$s, 1, %s)', turned - 1) END
              || ' OPERATOR(%1$s.||) %3$s::%1$s.vector)' END;
     missing constant text := 'ARRAY[pg_catalog.sqrt(greatest(g.reach OPERATOR(pg_catalog.*) g.reach OPERATOR(pg_catalog.-) '
@@ -125,7 +126,9 @@ BEGIN
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'turned_numbers', turned
+        'turned_numbers', turned,
+        -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
+        'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
         'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),

@@ -43,6 +43,10 @@ def test_learned_codes_beat_random_ones(built: Connection) -> None:
     assert found["map100"] > random["map100"] + 0.03
     assert found["p100"] > exact["p100"]
     assert exact["recall10"] == 1
+    # Of the nearest rows, those that share a label are the nearest of these: as many as precision counts.
+    assert exact["both10"] == pytest.approx(exact["p10"], abs=1e-4)
+    assert random["both10"] < found["both10"]
+    assert run.metrics["own_first"] > 0.9
     assert random["recall10"] < found["recall10"]
     assert exact["distance10"] < found["distance10"] < random["distance10"]
     assert all(0 <= value <= 1 for way in (found, exact, random) for value in way.values())
