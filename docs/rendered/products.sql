@@ -275,7 +275,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
     FROM foh.products_stream t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, coalesce(NULL, least(m.probes, m.nearest_probes), 32) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, coalesce(NULL, least(m.probes, m.nearest_probes), 32) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
     FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -291,9 +291,12 @@ WITH marker AS (
     SELECT i.key, i.home, i.others FROM foh.products_item i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
-    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(v.x)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.x IS NOT NULL AS usable
-    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
-          WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) v
+    -- The bits of a far row are not computed: sums over its numbers might overflow.
+    SELECT v.key, (WITH RECURSIVE w (a, b, turn) AS (SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, 4 FROM (SELECT extensions.subvector(w.x, 1, 8) AS a, extensions.subvector(w.x, 9, 8) AS b FROM (SELECT (extensions.l2_normalize(v.x)) OPERATOR(extensions.*) g.signs::extensions.vector OPERATOR(extensions.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[13])::extensions.vector AS x OFFSET 0) w OFFSET 0) w UNION ALL SELECT w.a OPERATOR(extensions.+) w.b, w.a OPERATOR(extensions.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, extensions.subvector(w.b, w.turn OPERATOR(pg_catalog.+) 1, 8 OPERATOR(pg_catalog.-) w.turn) OPERATOR(extensions.||) extensions.subvector(w.b, 1, w.turn) AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w) SELECT extensions.binary_quantize((w.x OPERATOR(extensions.||) w.x OPERATOR(extensions.||) extensions.subvector(w.x, 1, 256)) OPERATOR(extensions.-) g.threshold) FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.x OPERATOR(extensions.||) w.x AS x FROM (SELECT w.a OPERATOR(extensions.||) w.b AS x FROM w WHERE w.turn OPERATOR(pg_catalog.=) 0 OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w OFFSET 0) w) AS geometry, v.usable, v.far
+    FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
+          FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce(extensions.vector_norm(s.x) > 1e18::pg_catalog.float8, false) AS far
+                FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x FROM public.product s
+                      WHERE s.embedding IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.id::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN foh.products_quantizer g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -301,7 +304,8 @@ WITH marker AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT c.center, (SELECT greatest(0.01, o.stale) FROM foh.products_center o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111') OPERATOR(extensions.<~>) (p.marks & B'00000000000000000000000000000000000000000000000000000000000000001111111111111111')) AS bits
     FROM current c CROSS JOIN model m
-    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN extensions.vector_norm(v.x) <= 1e18::pg_catalog.float8 THEN v.x END AS x, v.labels
+                                             FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v OFFSET 0) v
                         CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
@@ -312,6 +316,10 @@ SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text
 FROM present p, marker m
 WHERE NOT m.exact AND p.usable AND 1 > 0 AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
   AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
+  AND NOT EXISTS (SELECT FROM model o CROSS JOIN unnest(o.far::bigint[]) AS f (key) WHERE f.key = p.key)
+UNION ALL
+SELECT 1, 'the embedding of a row is longer than 1e18: the row takes no part in models and lists, and every search reads it', p.key::text, NULL, NULL
+FROM present p WHERE p.far
 UNION ALL
 SELECT 1, 'a list holds a row that is gone from the source', c.key::text, c.center, NULL
 FROM current c, marker m WHERE NOT m.exact AND NOT EXISTS (SELECT FROM present p WHERE p.key = c.key AND p.usable)
@@ -602,12 +610,12 @@ BEGIN
     -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
     -- the nearest centers. What is needed twice stands in a subquery of its own.
     SELECT 1::float8, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan('16384', 'public.product', 'id', '1', '20', 'embedding', '4', 'extensions.vector', '3')
-               OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
+               OR m.has_far OR EXISTS (SELECT FROM foh.products_stream t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM foh.products_stream t WHERE NOT t.fresh),
            m.ranked, m.probes, m.weight_code, m.lean, q.geometry, B'0000000000000000000000000000000000000000000000000000000000000000'::varbit || coalesce(m.code, B'0000000000000000')::varbit,
            ARRAY(SELECT n.center FROM foh.products_nearestcenters(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
-    FROM (SELECT m.status, m.scale, m.small, m.first_center, m.lean, coalesce(NULL, m.weight_code) AS weight_code,
+    FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce(NULL, m.weight_code) AS weight_code,
                  coalesce(probes, m.reach_probes[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, 32) AS probes, coalesce(shortlist, m.reach_shortlist[m.reach], NULL, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, 30) AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM foh.products_projection p
@@ -738,12 +746,10 @@ AS $function$
                 SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN 1.0 * extensions.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT extensions.sum(d.projection)::real[] AS anchor, bit_or(set_bit(B'0000000000000000000000000000000000000000000000000000000000000000', d.label % 64, 1)) AS signature
-                      -- One lookup for each name. ORDER BY and LIMIT leave only the index on names: with the statistics of a dictionary
-                      -- that was empty a moment ago, PostgreSQL would read all labels for each row.
+                      -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
+                      -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
                       FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
-                      CROSS JOIN LATERAL (SELECT d.label, d.name, d.projection FROM foh.label d
-                                          WHERE d.index = 1 AND d.name >= u.name ORDER BY d.name LIMIT 1) d
-                      WHERE d.name = u.name) l,
+                      CROSS JOIN LATERAL (SELECT d.label, d.projection FROM foh.label d WHERE d.name = u.name AND d.index + 0 = 1 OFFSET 0) d) l,
                      (SELECT o.mean FROM foh.model o
                       WHERE o.index = 1 AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)) m
                 OFFSET 0) a
@@ -758,7 +764,7 @@ CREATE OR REPLACE FUNCTION foh.products_record(key bigint, x vector, labels text
  STABLE
 AS $function$
     SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = 1),
-           coalesce(p.center, 2147483647), p.geometry, p.marks,
+           coalesce(p.center, CASE WHEN $2 IS NULL THEN 2147483647 ELSE 0 END), p.geometry, p.marks,
            -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
            -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
            -- OFFSET 0: a lookup for each key, never all keys at once.
@@ -766,7 +772,7 @@ AS $function$
                 THEN NOT EXISTS (SELECT FROM foh.products_item i WHERE i.key = $1 OFFSET 0)
                      AND NOT EXISTS (SELECT FROM foh.products_stream e WHERE e.key = $1 OFFSET 0)
                 ELSE false END
-    FROM (VALUES (1)) AS one LEFT JOIN LATERAL foh.products_place($2, $3) p ON $2 IS NOT NULL
+    FROM (SELECT CASE WHEN extensions.vector_norm($2) <= 1e18::pg_catalog.float8 THEN $2 END AS x OFFSET 0) near LEFT JOIN LATERAL foh.products_place(near.x, $3) p ON near.x IS NOT NULL
 $function$;
 
 CREATE OR REPLACE FUNCTION foh.products_repair()
@@ -791,6 +797,13 @@ WITH marker AS (
     -- Lists without a center are those of a build that is not done.
     SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks FROM foh.products_list l, marker m
     WHERE m.truncated = 0 AND EXISTS (SELECT FROM foh.products_center c WHERE c.center = l.center)
+), present AS MATERIALIZED (
+    SELECT v.key, p.geometry, p.marks
+    FROM (SELECT v.key, v.labels, CASE WHEN extensions.vector_norm(v.x) <= 1e18::pg_catalog.float8 THEN v.x END AS x
+          FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
+          WHERE v.x IS NOT NULL OFFSET 0) v
+    -- A far row has no bits.
+    LEFT JOIN LATERAL foh.products_place(v.x, v.labels) p ON v.x IS NOT NULL
 ), indexed AS MATERIALIZED (
     -- The bits of an entry older than the centers are those of an earlier quantizer: an update reads its row in any case.
     SELECT n.key, CASE WHEN n.version >= m.placed THEN n.geometry END AS geometry, NULL::bit(80) AS marks, n.geometry IS NOT NULL AS told
@@ -798,10 +811,11 @@ WITH marker AS (
     WHERE n.op = 'u' AND m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
     UNION ALL
     SELECT l.key, l.geometry, l.marks, true FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
-), present AS MATERIALIZED (
-    SELECT v.key, p.geometry, p.marks
-    FROM (SELECT s.id AS key, extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.embedding IS NOT NULL OFFSET 0) v
-    CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL
+    UNION ALL
+    SELECT f.key, NULL, NULL, true
+    FROM foh.model m CROSS JOIN unnest(m.far::bigint[]) AS f (key) LEFT JOIN present p ON p.key = f.key
+    WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1) AND (SELECT k.truncated = 0 FROM marker k)
+      AND p.geometry IS NULL AND NOT EXISTS (SELECT FROM newest n WHERE n.key = f.key)
 ), difference AS MATERIALIZED (
     SELECT p.key, 'missing' AS kind FROM present p WHERE NOT EXISTS (SELECT FROM indexed i WHERE i.key = p.key)
     UNION
@@ -811,7 +825,7 @@ WITH marker AS (
     -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR(extensions.<~>) p.geometry > 5
-       OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000')
+       OR (i.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') <> (p.marks & B'11111111111111111111111111111111111111111111111111111111111111110000000000000000') OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
 ), queued AS (
     INSERT INTO foh.products_stream (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
 )
@@ -998,7 +1012,9 @@ AS $function$
                  ARRAY(SELECT u.key FROM foh.products_stream u
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM foh.products_stream o WHERE o.key = u.key AND o.seq > u.seq AND o.op <> 'l' OFFSET 0)
-                       LIMIT b.most + 1) AS unplaced
+                       LIMIT b.most + 1)
+                 || ARRAY(SELECT f.key FROM unnest(m.far::bigint[]) AS f (key)
+                          WHERE t.truncated = 0 AND NOT EXISTS (SELECT FROM foh.products_stream o WHERE o.key = f.key AND o.op <> 'l' OFFSET 0)) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM foh.products_stream t WHERE t.op = 't' AND NOT t.fresh) t
           -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.
