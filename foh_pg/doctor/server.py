@@ -15,6 +15,8 @@ from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 
 OLDEST_SERVER = 16
 OLDEST_PGVECTOR = (0, 7)
+# As the README and foh-pg migrate say it.
+REQUIREMENTS = "foh_pg needs PostgreSQL 16 or newer and pgvector 0.7 or newer"
 # Earlier versions count differing bits a byte at a time on PostgreSQL 18, which slows every search down.
 FAST_PGVECTOR = (0, 8, 3)
 
@@ -77,8 +79,8 @@ def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
     if facts.major < OLDEST_SERVER:
         yield Finding(
             "server",
-            ERROR,
-            f"PostgreSQL {facts.server} is older than {OLDEST_SERVER}, the oldest that foh_pg is tested on",
+            WARNING,
+            f"PostgreSQL {facts.server} is not tested: {REQUIREMENTS}",
             f"upgrade to PostgreSQL {OLDEST_SERVER} or newer",
         )
     if facts.standby:
@@ -126,7 +128,7 @@ def pgvector_findings(facts: Facts) -> Iterator[Finding]:
         else "install a newer pgvector on the server, then ALTER EXTENSION vector UPDATE;"
     )
     if version < OLDEST_PGVECTOR:
-        yield Finding("pgvector", ERROR, f"pgvector {facts.pgvector} is older than 0.7", update)
+        yield Finding("pgvector", ERROR, f"pgvector {facts.pgvector} is too old: {REQUIREMENTS}", update)
     elif facts.major >= 18 and version < FAST_PGVECTOR:
         yield Finding(
             "pgvector",

@@ -25,6 +25,15 @@ FROM foh.index i WHERE i.id = {id}
 """
 
 
+# Tables of the index that somebody dropped.
+DROPPED = """
+SELECT t.name FROM foh.index i
+CROSS JOIN LATERAL (VALUES (i.source, i.source_name), (i.labels_from, i.labels_from_name)) t (relation, name)
+WHERE i.id = {id} AND t.name IS NOT NULL
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = t.relation)
+"""
+
+
 class IndexForm(Protocol):
     """What decides how an index ranks: enough to try one out on rows in memory."""
 
@@ -107,6 +116,11 @@ def read_index(session: Session) -> IndexRow:
         raise IndexNotFound("the index was dropped meanwhile")
     index = IndexRow(*(*rows[0], session.encoding))
     if not index.intact:
+        for (gone,) in session.rows(DROPPED):
+            raise BuildError(
+                f"{gone}, a table of index {index.name!r}, was dropped: run SELECT "
+                f"foh.drop_index({session.names['name']})"
+            )
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
             f"refreshed: run SELECT foh.refresh({session.names['name']}) first"

@@ -40,8 +40,9 @@ BUDGETS = Budgets(
     learned=((16, 30), (32, 40), (64, 100)),
     nearest=((16, 30), (32, 30), (48, 40), (64, 40), (96, 60), (128, 100), (192, 200), (256, 400)),
     by_bits=(16, 48),
+    recalls=(0.9, 0.95, 0.97),
 )
-BUDGETS_QUICK = Budgets(learned=((32, 40),), nearest=((32, 30), (96, 60)), by_bits=(16,))
+BUDGETS_QUICK = Budgets(learned=((32, 40),), nearest=((32, 30), (96, 60)), by_bits=(16,), recalls=(0.95,))
 
 
 def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> list[Contender]:

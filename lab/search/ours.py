@@ -42,6 +42,8 @@ class Budgets(NamedTuple):
     learned: Sequence[tuple[int, int]] = ()
     nearest: Sequence[tuple[int, int]] = ()
     by_bits: Sequence[int] = ()
+    # Recalls that are asked for with labels left out.
+    recalls: Sequence[float] = ()
 
 
 NO_BUDGETS = Budgets()
@@ -73,6 +75,8 @@ def ours(
     for probes, shortlist in budgets.nearest:
         about = f"labels 0, probes {probes}, shortlist {shortlist}"
         forms.append(_form(name, about, 10, NEAREST, probes=probes, shortlist=shortlist, labels=0))
+    for target in budgets.recalls:
+        forms.append(_form(name, f"labels 0, recall {target:g}", 10, NEAREST, labels=0, recall=target))
     for probes in budgets.by_bits:
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
     options = {"label_weight": label_weight, **({} if votes else {"weight_votes": 0})}

@@ -84,7 +84,7 @@ class TestSearch:
         assert {"step": "centers probed", "value": "2"} in steps
         assert "fallback" in cli("search", "items", "--like", "7", "--explain").stdout
         assert (
-            "rows of another kind" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
+            "nearest vectors only" in cli("search", "items", "--like", "7", "--labels=1", "--explain").stdout
         )
 
     def test_the_dial(self, cli: CommandLine, shop: Shop) -> None:

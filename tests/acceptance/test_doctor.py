@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
+from foh_pg.doctor.server import REQUIREMENTS
 from foh_pg.updater import build
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
@@ -332,3 +334,28 @@ def test_labels_that_are_lists_in_one_text(
     found = [finding for finding in doctor() if finding["check"] == "labels"]
     assert [finding["severity"] for finding in found] == ["warning", "warning"]
     assert "string_to_array(column, ',')" in found[0]["cure"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["update", "build", "evaluate", "check", "refresh", "status", "doctor", "alter-index", "search"],
+)
+def test_after_drop_table_every_command_says_drop_index(
+    products: psycopg.Connection[Any], database: Database, command: str
+) -> None:
+    products.execute("DROP TABLE product")
+    more = {
+        "alter-index": ["products", "--option=probes=3"],
+        "search": ["products", "--vector=[1,2,3]"],
+        "doctor": [],
+    }
+    arguments = [command, *more.get(command, ["products"]), f"--dsn={database.dsn()}"]
+    result = CliRunner().invoke(app, arguments)
+    assert "drop_index" in result.output or "drop-index" in result.output, result.output
+    assert command == "search" or "refresh" not in result.output, result.output
+
+
+def test_requirements_are_said_in_the_same_words() -> None:
+    root = Path(__file__).resolve().parents[2]
+    for file in ("README.md", "sql/install/check_pgvector.sql"):
+        assert REQUIREMENTS in (root / file).read_text(), file

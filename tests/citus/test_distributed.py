@@ -559,7 +559,7 @@ def test_default_privileges_do_not_open_the_inbox(cluster: Cluster, owner: psyco
         "SELECT x FROM foh_digits_inbox",
         "DELETE FROM foh_digits_inbox",
         "INSERT INTO foh_digits_token VALUES (-1)",
-        "SELECT foh_digits_waiting('{}', '{}', NULL, 1, 1)",
+        "SELECT foh_digits_waiting('{}', '{}', NULL, 1)",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute(statement.encode())

@@ -13,7 +13,7 @@ Connection = psycopg.Connection[Any]
 Array = np.ndarray[Any, Any]
 
 # A threshold may be a number of the row itself. So near to it the bit depends on who has rounded how.
-ROUNDING = 1e-6
+ROUNDING = 1e-5
 
 
 @dataclass
@@ -25,6 +25,7 @@ class Contents:
     entries: list[tuple[int, int | None, str, int, int, str | None]]
     centers: dict[int, int]
     homes: dict[int, tuple[int, list[int]]]
+    signs: str
     threshold: str
     status: str
     several: bool
@@ -43,7 +44,7 @@ class Contents:
             "SELECT i.status, i.several, m.placed, m.first_center FROM foh.index i"
             " JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.name = 'INDEX'"
         )
-        ((threshold,),) = rows("SELECT threshold::text FROM foh.INDEX_quantizer")
+        ((signs, threshold),) = rows("SELECT signs::text, threshold::text FROM foh.INDEX_quantizer")
         return cls(
             dict(rows("SELECT id, embedding::text FROM SOURCE WHERE embedding IS NOT NULL")),
             rows("SELECT unnest(ids), center, unnest(geometry)::text FROM foh.INDEX_list"),
@@ -52,6 +53,7 @@ class Contents:
             ),
             dict(rows("SELECT center, length FROM foh.INDEX_center")),
             {key: (home, others) for key, home, others in rows("SELECT * FROM foh.INDEX_item")},
+            signs,
             threshold,
             status,
             several,
@@ -132,11 +134,25 @@ class Contents:
             return
         vectors = parse([self.live[key] for key, _ in found])
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-        threshold = parse([self.threshold]).reshape(-1, vectors.shape[1])
-        above = (vectors[:, None, :] - threshold).reshape(len(found), -1)
+        numbers = turned(vectors * parse([self.signs]))
+        threshold = parse([self.threshold])[0]
+        # Two thresholds of each number at least: with few bits not every number has some.
+        count = min(numbers.shape[1], len(threshold) // 2)
+        above = (numbers[:, None, :count] - threshold.reshape(-1, count)).reshape(len(found), -1)
         stored = np.frombuffer("".join(bits for _, bits in found).encode(), dtype="u1").reshape(above.shape)
         wrong = (((stored == ord("1")) != (above > 0)) & (np.abs(above) > ROUNDING)).any(axis=1)
         self._note("rows with the bits of another vector", [found[i][0] for i in np.flatnonzero(wrong)])
+
+
+def turned(vectors: Array) -> Array:
+    """What thresholds are compared with: sums and differences of both halves, the second rolled in between."""
+    half = (vectors.shape[1] + 1) // 2
+    padded = np.pad(vectors, ((0, 0), (0, 2 * half - vectors.shape[1])))
+    a, b, turn = padded[:, :half], padded[:, half:], half
+    while turn > 0:
+        turned_b = b if turn == half else np.roll(b, -turn, axis=1)
+        a, b, turn = a + turned_b, a - turned_b, turn // 2
+    return np.concatenate([a, b], axis=1)
 
 
 def parse(vectors: list[str]) -> Array:
