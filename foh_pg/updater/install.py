@@ -68,7 +68,7 @@ FORGET_MODELS = """
 DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
     SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
 """
-GEOMETRY = "SELECT g.signs, g.threshold FROM {quantizer} g"
+GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
 WRITE_LABELS = """
 INSERT INTO foh.label (index, label, name, projection)
@@ -218,13 +218,13 @@ def write_hash_functions(session: Session, model: Model) -> None:
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
     """Replace the one row where it differs: only a new filling changes it."""
-    made = [geometry.signs[None], geometry.threshold[None]]
-    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits)]
+    made = [geometry.signs[None], geometry.threshold[None], np.array([geometry.reach])]
+    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits), FLOAT8]
     present = [*session.copy_out(GEOMETRY, columns)]
     if len(present) == 1 and all(map(np.array_equal, present[0], made)):
         return
     session.execute("DELETE FROM {quantizer}")
-    session.copy_in("quantizer", ["signs", "threshold"], columns, made)
+    session.copy_in("quantizer", ["signs", "threshold", "reach"], columns, made)
 
 
 def _write_labels(session: Session, model: Model) -> None:

@@ -11,9 +11,11 @@ CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     -- The sign that each number is taken with, before all are turned.
-    signs     {vector}.halfvec({dimensions}) NOT NULL,
+    signs     {vector}.halfvec({turned_numbers}) NOT NULL,
     -- All first thresholds of the turned numbers, then all second ones, and so on.
-    threshold {vector}.vector({geometry_bits}) NOT NULL
+    threshold {vector}.vector({geometry_bits}) NOT NULL,
+    -- For inner products: the length that all rows are brought to by one more number.
+    reach     float8 NOT NULL DEFAULT 1
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;

@@ -39,11 +39,10 @@ WITH marker AS (
 ), present AS MATERIALIZED (
     -- The bits of a far row are not computed: sums over its numbers might overflow.
     SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far
-    FROM (SELECT s.key, s.usable, s.far, s.x, {checked_unit} AS u
-          FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
-                FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
-          FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
-                WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) s OFFSET 0) v
+    FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
+          FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
+                FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
+                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
