@@ -71,7 +71,8 @@ CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-);
+    -- Room beside a row for its next home.
+) WITH (fillfactor = 90);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
