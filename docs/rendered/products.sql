@@ -47,7 +47,7 @@ CREATE TABLE foh.products_center (
 ) WITH (fillfactor = 90);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE foh.products_list (
     center   int NOT NULL,

@@ -41,7 +41,7 @@ CREATE TABLE {center} (
 ) WITH (fillfactor = 90);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (
     center   int NOT NULL,
