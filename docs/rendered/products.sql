@@ -47,7 +47,7 @@ CREATE TABLE foh.products_center (
 ) WITH (fillfactor = 90);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE foh.products_projection ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE foh.products_list (
     center   int NOT NULL,
@@ -77,7 +77,8 @@ CREATE TABLE foh.products_item (
     key    bigint PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-);
+    -- Room beside a row for its next home.
+) WITH (fillfactor = 90);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
@@ -275,7 +276,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = 1) AS exact
     FROM foh.products_stream t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, m.far, coalesce(NULL, least(m.probes, m.nearest_probes), 32) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce(NULL, least(m.probes, m.nearest_probes), 32) AS probes, (SELECT coalesce(sum(c.length), 0) FROM foh.products_center c) AS rows
     FROM foh.model m WHERE m.index = 1 AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = 1)
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -306,7 +307,8 @@ WITH marker AS (
     FROM current c CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN extensions.vector_norm(v.x) <= 1e18::pg_catalog.float8 THEN v.x END AS x, v.labels
                                              FROM (SELECT extensions.subvector(s.embedding, 1, 3) AS x, array_replace(s.tags::text[], '', NULL) AS labels FROM public.product s WHERE s.id = c.key OFFSET 0) v OFFSET 0) v
-                        CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
+                        -- A row at the mean, such as an only row, has the bits that rounding gives it.
+                        CROSS JOIN LATERAL foh.products_place(v.x, v.labels) p WHERE extensions.l2_distance(v.x, m.mean) > 1e-5 * extensions.vector_norm(v.x) OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
       AND NOT EXISTS (SELECT FROM foh.products_stream t WHERE t.key = c.key)

@@ -41,7 +41,7 @@ CREATE TABLE {center} (
 ) WITH (fillfactor = 90);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (
     center   int NOT NULL,
@@ -71,7 +71,8 @@ CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-);
+    -- Room beside a row for its next home.
+) WITH (fillfactor = 90);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
