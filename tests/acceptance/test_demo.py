@@ -70,7 +70,7 @@ def test_nearness_is_shown_beside_the_tags(shown: str) -> None:
 def test_examples_are_packages_that_a_person_calls_similar(shown: str) -> None:
     """Games for a game and mail for mail, by names that everybody knows."""
     games, mail = shown.split("Nearest to xmoto")[1].split("Nearest to amavisd-milter")
-    assert {"trigger-rally", "supertuxkart"} <= set(games.split())
+    assert {"trigger-rally", "flare-game"} <= set(games.split())
     assert {"spamc", "esmtp-run"} <= set(mail.split())
 
 

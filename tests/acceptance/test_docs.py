@@ -81,13 +81,15 @@ def test_the_table_of_options_is_that_of_the_sql(shop: psycopg.Connection) -> No
 def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection) -> None:
     shop.execute("CREATE TABLE t (id int PRIMARY KEY, embedding vector(3))")
     shop.execute("SELECT foh.create_index('t', 't', 'embedding')")
-    names = shop.execute("SELECT foh._names(i) FROM foh.index i").fetchone()[0]
+    ranking = shop.execute("SELECT foh._ranking()").fetchone()[0]
     rows = (ROOT / "docs" / "options.md").read_text()
-    pattern = r"^\| `shortlist` .*else (\d+), or (\d+) where labels do not count \|$"
-    [(shown, nearest)] = re.findall(pattern, rows, flags=re.MULTILINE)
-    assert (int(shown), int(nearest)) == (names["shortlist_default"], names["shortlist_nearest"])
-    [looked] = re.findall(r"twice as many and at least (\d+)\.", (ROOT / "docs" / "search.md").read_text())
-    assert int(looked) == names["looked"]
+    [shown] = re.findall(r"^\| `shortlist` .*else (\d+) \|$", rows, flags=re.MULTILINE)
+    assert int(shown) == ranking["shortlist_default"]
+    [(times, looked)] = re.findall(
+        r"(three) times as many and at least (\d+)\.", (ROOT / "docs" / "search.md").read_text()
+    )
+    assert (times, int(looked)) == ("three", ranking["looked"])
+    assert ranking["looked_times"] == 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -157,10 +157,10 @@ class TestReport:
         connection.execute(
             'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "l<i>" text)'
         )
-        connection.execute("""SELECT foh.create_index('<script>"&', '"<b>"', 'embedding', 'l<i>')""")
+        connection.execute("""SELECT foh.create_index('odd', '"<b>"', 'embedding', 'l<i>')""")
         connection.execute("""INSERT INTO "<b>" VALUES (1, '[1,2]', '<script>alert(1)</script>')""")
-        update(database.dsn(), '<script>"&')
-        page = Page(cli("status", '<script>"&', "--html", "-").stdout)
+        update(database.dsn(), "odd")
+        page = Page(cli("status", "odd", "--html", "-").stdout)
         assert not {"script", "b", "i"} & set(page.counts)
 
     def test_errors(self, connection: Connection, cli: CommandLine) -> None:

@@ -362,7 +362,7 @@ class TestDeclaration:
             sa.Column("score", sa.Integer, primary_key=True),
             sa.Column('E "%s"', ARRAY(sa.REAL)),
             sa.Column("Select", sa.Integer),
-            FOHIndex('Odd-Index "50 %"', 'E "%s"', dimensions=2, bits=16),
+            FOHIndex("odd_index", 'E "%s"', dimensions=2, bits=16),
         )
         engine = make_engine(database)
         metadata.create_all(engine)
