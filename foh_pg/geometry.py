@@ -13,8 +13,8 @@ signs and thresholds stay while the centers stay, so these bits never change unl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,15 @@ CHUNK_NUMBERS = 1 << 22
 FIT_ROWS = 16_384
 DENSITY_STEPS = 64
 
+# What a vector of pgvector can hold.
+MOST_NUMBERS = 16_000
+
 # Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
 # rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
 LONGEST = 1e18
+
+# A row this many times as long as nearly all others does not say how long rows may be.
+OUTLYING = 4
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,11 @@ class Geometry:
 
     # Shape (bits,). All first thresholds of the turned numbers, then all second ones, and so on.
     threshold: Vectors
-    # Shape (d,). -1 or 1.
+    # Shape (numbers that are turned,). -1 or 1.
     signs: Vectors
-    # Embeddings are scaled to length one first (cosine).
-    unit: bool
+    metric: str
+    # For inner products: the length that all rows are brought to.
+    reach: float = 1.0
 
     @property
     def bits(self) -> int:
@@ -65,9 +72,9 @@ class Geometry:
     @classmethod
     def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:
         """Thresholds of zero: what an index has before any row."""
-        copies_of(bits, dimensions)
-        zeros = np.zeros(bits, dtype=np.float32)
-        return cls(zeros, np.ones(dimensions, dtype=np.float32), metric == "cosine")
+        turned = turned_numbers(dimensions, metric)
+        copies_of(bits, turned)
+        return cls(np.zeros(bits, dtype=np.float32), np.ones(turned, dtype=np.float32), metric)
 
     @classmethod
     def fit(cls, rows: npt.NDArray[Any], bits: int, metric: str, seed: int) -> Geometry:
@@ -77,41 +84,77 @@ class Geometry:
         --------
         >>> rows = np.array([[1, 2], [3, 2], [3, 2], [1, 8]], dtype=np.float32)
         >>> Geometry.fit(rows, 8, "l2", seed=0).encode(rows)[:, 0]
-        array([213,  80,  80, 170], dtype=uint8)
+        array([178,  96,  96, 221], dtype=uint8)
         """
         given = np.asarray(rows, dtype=np.float32)
         if given.ndim != 2 or len(given) == 0:
             raise InputError(f"thresholds cannot be found in an array of shape {given.shape}")
-        made = cls.plain(given.shape[1], bits, metric)
+        plain = cls.plain(given.shape[1], bits, metric)
         signs = np.random.default_rng([seed, bits]).choice(
-            np.array([-1, 1], dtype=np.float32), len(made.signs)
+            np.array([-1, 1], dtype=np.float32), len(plain.signs)
         )
-        made = cls(made.threshold, signs, made.unit)
+        made = replace(plain, signs=signs, reach=_reach(given) if metric == "ip" else 1.0)
         chosen = np.linspace(0, len(given) - 1, min(FIT_ROWS, len(given))).astype(np.int64)
-        turned = np.concatenate([made._turned(part) for part in made._chunks(given[chosen])])
-        return cls(_thresholds(turned, made.copies).reshape(-1), signs, made.unit)
+        turned = [made._turned(part) for part in made._chunks(made.compared(given[chosen]))]
+        # Queries of inner products lie where no row is.
+        power = 1.0 if metric == "ip" else 0.5
+        threshold = _thresholds(np.concatenate(turned), made.copies, power).reshape(-1)
+        return replace(made, threshold=threshold)
 
     def encode(self, rows: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of rows."""
+        return self._packed(map(self._compared, self._chunks(rows)))
+
+    def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
+        """Packed geometry bits of queries."""
+        if self.metric != "ip":
+            return self.encode(queries)
+        return self._packed(self._with_number(part, np.zeros(len(part))) for part in self._chunks(queries))
+
+    def encode_compared(self, rows: npt.NDArray[Any]) -> CodeArray:
+        """Packed geometry bits of rows that are as `compared` gives them, or of means of such rows."""
+        return self._packed(self._chunks(rows))
+
+    def compared(self, rows: npt.NDArray[Any]) -> Vectors:
+        """Rows as they are compared: by their distance for l2, else by their angle.
+
+        For inner products one more number makes all rows equally long, so that those with the greatest
+        product with a query, whose number is 0, are the nearest to it. A row longer than any before it is
+        shortened.
+        """
+        return np.concatenate([self._compared(part) for part in self._chunks(rows)])
+
+    def _compared(self, rows: Vectors) -> Vectors:
+        if self.metric == "cosine":
+            return _unit(rows)
+        if self.metric == "l2":
+            return _bounded(rows)
+        missing = np.sqrt(np.maximum(self.reach * self.reach - _lengths(rows) ** 2, 0))
+        return self._with_number(rows, missing)
+
+    def _with_number(self, rows: Vectors, number: npt.NDArray[np.float64]) -> Vectors:
+        last = number.astype(np.float32)[:, None]
+        return _unit(np.concatenate([rows[:, : len(self.signs) - 1], last], axis=1))
+
+    def _packed(self, compared: Iterable[Vectors]) -> CodeArray:
         levels = self.threshold.reshape(self.copies, -1)
-        packed = np.empty((len(rows), width(self.bits)), dtype=np.uint8)
-        done = 0
-        for part in self._chunks(np.asarray(rows, dtype=np.float32)):
+        found = [np.empty((0, width(self.bits)), dtype=np.uint8)]
+        for part in compared:
             above = self._turned(part)[:, None, :] > levels
-            packed[done : done + len(part)] = pack(above.reshape(len(part), -1))
-            done += len(part)
-        return packed
+            found.append(pack(above.reshape(len(part), -1)))
+        return np.concatenate(found)
 
-    def _chunks(self, rows: Vectors) -> list[Vectors]:
-        step = max(1, CHUNK_NUMBERS // max(len(self.signs), self.bits))
-        return [rows[start : start + step] for start in range(0, len(rows), step)]
+    def _chunks(self, rows: npt.NDArray[Any]) -> list[Vectors]:
+        given = np.asarray(rows, dtype=np.float32)
+        step = max(1, CHUNK_NUMBERS // max(padded_numbers(len(self.signs)), self.bits))
+        return [given[start : start + step] for start in range(0, max(len(given), 1), step)]
 
-    def _turned(self, rows: Vectors) -> Vectors:
+    def _turned(self, compared: Vectors) -> Vectors:
         """As many turned numbers of each row as have thresholds."""
-        signed = (_unit(rows) if self.unit else _bounded(rows)) * self.signs
-        half = (len(self.signs) + 1) // 2
-        a, b = signed[:, :half], np.zeros((len(rows), half), dtype=np.float32)
-        b[:, : len(self.signs) - half] = signed[:, half:]
+        half = padded_numbers(len(self.signs)) // 2
+        padded = np.zeros((len(compared), 2 * half), dtype=np.float32)
+        np.multiply(compared, self.signs, out=padded[:, : len(self.signs)])
+        a, b = padded[:, :half], padded[:, half:]
         a, b, turn = a + b, a - b, half // 2
         while turn > 0:
             b = np.roll(b, -turn, axis=1)
@@ -121,43 +164,93 @@ class Geometry:
     # -- saved form ----------------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"threshold": self.threshold, "signs": self.signs, "unit": np.array(self.unit)}
+        return {
+            "threshold": self.threshold,
+            "signs": self.signs,
+            "metric": np.array(self.metric),
+            "reach": np.array(self.reach),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Geometry:
-        return cls(arrays["threshold"], arrays["signs"], bool(arrays["unit"]))
+        reach = float(arrays["reach"])
+        return cls(arrays["threshold"], arrays["signs"], str(arrays["metric"]), reach)
 
 
-def copies_of(bits: int, dimensions: int) -> int:
+def turned_numbers(dimensions: int, metric: str) -> int:
+    """How many numbers of a row are turned: its own, and one more for inner products.
+
+    pgvector's vectors have 16 000 numbers at the most: there the one more takes the place of the last.
+    """
+    return min(dimensions + 1, MOST_NUMBERS) if metric == "ip" else dimensions
+
+
+def padded_numbers(turned: int) -> int:
+    """To how many numbers, by zeros, a row is filled up before it is turned; an even number.
+
+    Few numbers become four times as many: differences along many directions, rounded coarsely, add up to the
+    distance more closely than those along few, rounded finely.
+
+    Examples
+    --------
+    >>> [padded_numbers(turned) for turned in (3, 32, 100, 385)]
+    [16, 128, 256, 386]
+    """
+    even = turned + turned % 2
+    return max(even, min(4 * even, 256))
+
+
+def default_bits(turned: int) -> int:
+    """The default of sql/internal/options/_geometry_bits.sql.
+
+    Examples
+    --------
+    >>> [default_bits(turned) for turned in (2, 100, 384, 512, 1536)]
+    [1280, 1280, 1152, 1536, 1536]
+    """
+    padded = padded_numbers(turned)
+    return 1536 if padded > 768 else max(2, (1280 + padded // 2) // padded) * padded
+
+
+def copies_of(bits: int, turned: int) -> int:
     """Thresholds of each turned number: two at least, and more where there are bits for more.
 
     Examples
     --------
-    >>> [copies_of(bits, dimensions) for bits, dimensions in ((1536, 512), (1536, 3072), (512, 3))]
-    [3, 2, 128]
+    >>> [copies_of(bits, turned) for bits, turned in ((1536, 512), (1536, 3072), (512, 3))]
+    [3, 2, 32]
     """
-    even = dimensions + dimensions % 2
-    copies = max(2, bits // even)
-    if bits < 2 or bits % copies or bits > copies * even:
-        raise InputError(f"{bits} geometry bits cannot be shared out to {dimensions} dimensions")
+    padded = padded_numbers(turned)
+    copies = max(2, bits // padded)
+    if bits < 2 or bits % copies or bits > copies * padded:
+        raise InputError(f"{bits} geometry bits cannot be shared out to {turned} numbers")
     return copies
 
 
-def _thresholds(numbers: Vectors, count: int) -> Vectors:
-    """Thresholds of each column, shape (count, columns): quantiles of the square root of its density.
+def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
+    """Thresholds of each column, shape (count, columns): quantiles of a power of its density.
 
     Quantiles of the density itself would tell apart what lies close together and little else, equal distances
-    would waste thresholds where no row is.
+    (power 1) waste thresholds where no row is; half way between them serves rows best.
     """
     edges = np.quantile(numbers, np.linspace(0, 1, DENSITY_STEPS + 1), axis=0).astype(np.float64)
-    # A step holds the same share of the rows; the square root of its density times its width.
-    share = np.cumsum(np.sqrt(np.diff(edges, axis=0)), axis=0)
+    # Each step holds the same share of the rows, so its density is one through its width.
+    share = np.cumsum(np.diff(edges, axis=0) ** power, axis=0)
     at = np.arange(1, count + 1) / (count + 1)
     found = [
         np.interp(at * part[-1], np.concatenate([[0], part]), edge)
         for part, edge in zip(share.T, edges.T, strict=True)
     ]
     return np.stack(found, axis=1).astype(np.float32)
+
+
+def _reach(rows: Vectors) -> float:
+    """The greatest length, but no more than a few times what nearly all rows have: the others would be lost.
+
+    A row that is longer counts as one of this length.
+    """
+    lengths = _lengths(rows)
+    return float(min(lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
 
 
 def _unit(rows: Vectors) -> Vectors:
@@ -169,7 +262,7 @@ def _unit(rows: Vectors) -> Vectors:
 
 def _bounded(rows: Vectors) -> Vectors:
     """Rows whose sums single precision can hold."""
-    long = _lengths(rows) >= LONGEST
+    long = _lengths(rows) > LONGEST
     if not long.any():
         return rows
     found: Vectors = rows.copy()

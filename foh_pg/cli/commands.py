@@ -26,7 +26,7 @@ SUMMARIES = {
     "rollback": "Put the model of an earlier version back. Every row of the table is read and encoded again.",
     "update": "Merge what was written into the lists, and learn from it. Safe to kill at any moment.",
     "watch": "Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.",
-    "search": "Find the rows nearest to a vector, or to a row of the table: key, bits that differ, score.",
+    "search": "Find the rows nearest to a vector, or to a row of the table: key, distance, score.",
     "evaluate": (
         "Measure the index by label and by nearness, beside the exact distance and random hyperplanes."
     ),
@@ -34,7 +34,7 @@ SUMMARIES = {
     "status": "Show the indexes: what they hold, what waits for the updater, what is wrong and what to do.",
     "check": "Verify what an index promises on the live data; one line per violation. Reads the whole table.",
     "refresh": "Bring an index in line with its table after an ALTER: new names and types, missing triggers.",
-    "grant": "Let roles search, update or create indexes, and say what each right exposes.",
+    "grant": "Let a role search indexes or keep them up to date, and say what each right exposes.",
 }
 # Commands that are in the module of another one; each of the others has a module of its own name.
 MODULES = {"rollback": "build"}

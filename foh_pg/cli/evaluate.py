@@ -36,7 +36,9 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     if json:
         print_json(run.as_dict())
     else:
-        print_table(lines(run))
+        shown = lines(run)
+        # Without labels some columns are empty.
+        print_table(shown, [name for name in shown[0] if any(row[name] not in ("", None) for row in shown)])
         click.echo(f"\n{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}; ± is the standard error.")
         click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
         click.echo(kept(run.metrics["kept"]))

@@ -1,7 +1,8 @@
-"""What "nearest" means to k-means: the cosine for cosine, the Euclidean distance for l2 and ip.
+"""What "nearest" means to k-means: the cosine for cosine, else the Euclidean distance.
 
 The mean with the largest inner product says little about where a row belongs, for long means attract every
-row, so the centers of an index for inner products are found by the Euclidean distance as well.
+row. So an index for inner products gives its rows one more number, and compares them by the cosine (see
+foh_pg/geometry.py).
 """
 
 from __future__ import annotations

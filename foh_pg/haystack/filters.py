@@ -12,7 +12,7 @@ from haystack.errors import FilterError as HaystackError
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import Field, field
-from foh_pg.stores.parts import check_parts, shown
+from foh_pg.stores.filter_parts import check_parts, shown
 
 
 class FilterError(InputError, HaystackError):

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from foh_pg.haystack.filters import FilterError, condition
 from foh_pg.stores.documents import Documents
-from foh_pg.stores.parts import comparing
+from foh_pg.stores.filter_parts import comparing
 
 # What Haystack's stores call the types of JSON.
 TYPES = {"string": "text", "boolean": "boolean", "array": "array", "object": "object"}

@@ -17,7 +17,7 @@ from foh_pg.haystack.filters import FilterError, condition
 from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.stores.documents import Documents
-from foh_pg.stores.parts import comparing
+from foh_pg.stores.filter_parts import comparing
 
 Filters = Mapping[str, Any] | None
 

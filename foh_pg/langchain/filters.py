@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import Field, field
-from foh_pg.stores.parts import check_parts, listed, shown
+from foh_pg.stores.filter_parts import check_parts, listed, shown
 
 Filter = Mapping[str, Any] | sa.ColumnElement[bool] | Callable[[Any], sa.ColumnElement[bool]] | None
 

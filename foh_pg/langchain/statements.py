@@ -15,7 +15,7 @@ from foh_pg.sqlalchemy import foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.sqlalchemy.types import QueryVector
 from foh_pg.stores.documents import Documents, VectorIn
-from foh_pg.stores.parts import comparing
+from foh_pg.stores.filter_parts import comparing
 
 # pgvector's functions, by the distance of an index. Of the inner product, the negative: nearer is smaller.
 DISTANCES = {"cosine": "cosine_distance", "l2": "l2_distance", "ip": "vector_negative_inner_product"}

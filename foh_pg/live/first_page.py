@@ -154,8 +154,6 @@ def drawing(index: IndexNow) -> str:
 
 
 def unknown(index: IndexNow) -> str:
-    if not index.stat["labelled"]:
-        return "It has no labels: there is nothing to tell good answers by."
     return f"Nothing is known of its quality yet: run foh-pg evaluate {index.stat['name']}."
 
 

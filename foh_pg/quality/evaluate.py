@@ -56,6 +56,8 @@ def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Pr
     share of the exact ten that is left after each step of a search (`kept`), and the share of the queries
     that are first in their own answer (`own_first`).
 
+    An index without labels is measured by nearness alone; the other figures are None then.
+
     Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
     answer. The index answers through its SQL search with its default options; the other two rank the whole
     table, the hyperplanes with as many bits and with the same exact ranking of the shortlist. Everything is
@@ -71,8 +73,6 @@ def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Pr
         raise InputError(f"queries is {queries}, it must be at least 1")
     with open_session(target) as session:
         found = find_index(session, index)
-        if found.labels is None:
-            raise InputError(f"index {index!r} has no labels: there is nothing to tell good answers by")
         run = Run(found.name, "evaluate", found.version, found.version, progress=progress)
         run.begin(session)
         with recorded(session, run):
@@ -101,13 +101,15 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         scanned = scan(session, run, index, rows, plain, keep, placed)
     answers = _answers(index, rows, asked, scanned, shortlist, index.distance_weight(model.scale))
     with run.phase("labels"):
-        labels = read_labels(
-            session, index, [keys for way in answers.values() for found in way.values() for keys in found]
-        )
+        every = [keys for way in answers.values() for found in way.values() for keys in found]
+        labels = {} if index.labels is None else read_labels(session, index, every)
     run.metrics.update({"queries": len(rows), "table": scanned.total, "trained": model.trained})
     own = [frozenset(row.tolist()) for row in rows.labels.each()]
     for name in WAYS:
-        run.metrics[name] = judge(own, answers[name], labels, answers["exact"], answers["alike"])
+        judged = judge(own, answers[name], labels, answers["exact"], answers["alike"])
+        # Without labels only nearness can be told.
+        by_label = () if index.labels is not None else ("p", "both", "map")
+        run.metrics[name] = {key: None if key.startswith(by_label) else judged[key] for key in judged}
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
         run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])
@@ -184,11 +186,12 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
     # Twice as many as wanted: some have no label, and the draw varies.
     part = min(1.0, 2.0 * (queries + 20) / max(1.0, rows * share))
     held = read_held_out(session, index, share, part)
-    labelled = held.take(held.labels.lengths > 0)
+    labelled = held if index.labels is None else held.take(held.labels.lengths > 0)
     if not len(labelled):
         raise InputError(
             f"index {index.name!r} has no row to ask: among the {share:.1%} of rows that never train (option "
-            "held_out) none has a label; raise the option, or wait for more rows"
+            f"held_out) {'there is none' if index.labels is None else 'none has a label'}; raise the option, "
+            "or wait for more rows"
         )
     order = np.argsort(index.keys.shares(labelled.keys), kind="stable")[:queries]
     return labelled.take(np.sort(order))

@@ -16,7 +16,7 @@ from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.pages import bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import bit_bytes, key_bytes, page_of
 from foh_pg.tables.session import Session
 
 # Members of a list that show how stale it is.

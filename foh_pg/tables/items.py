@@ -27,6 +27,7 @@ SELECT u.key, u.home, u.others::int[]
 FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(homes)s::int[]),
                 pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
+WHERE i.home <> excluded.home OR i.others IS DISTINCT FROM excluded.others
 """
 # Where each row is in one list, items follow from the lists. With several lists per row, one of them is the
 # home and the rest are the others.

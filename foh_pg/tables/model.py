@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg import hashing
+from foh_pg import clustering, hashing
 from foh_pg.arrays.codes import CodeArray, pack
 from foh_pg.geometry import Geometry, Vectors
 from foh_pg.learners import Learner
@@ -108,6 +108,20 @@ class Model:
         """Packed geometry bits of rows."""
         assert self.geometry is not None
         return self.geometry.encode(rows)
+
+    def levels(self, rng: np.random.Generator, rows: Vectors, centers: int) -> clustering.BitLevels:
+        """Areas and centers for rows, by their geometry bits."""
+        assert self.geometry is not None
+        compared = self.geometry.compared(rows)
+        made = clustering.make_levels(
+            rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
+        )
+        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.numbers)
+
+    def query_geometry_bits(self, queries: Vectors) -> CodeArray:
+        """Packed geometry bits of queries."""
+        assert self.geometry is not None
+        return self.geometry.encode_queries(queries)
 
     @property
     def geometry_numbers(self) -> int | None:

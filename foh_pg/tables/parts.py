@@ -15,7 +15,7 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.pages import PAGE_BYTES, bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, key_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 

@@ -23,6 +23,5 @@ def choose_centers(index: IndexRow, model: Model, rows: int, sample: Rows) -> Ce
     if index.options["centers"] is None and len(sample) < rows:
         target = max(1, min(target, len(sample) // LEAST_SAMPLED))
     rng = np.random.default_rng([int(index.options["seed"]), index.version])
-    made = clustering.make_levels(rng, sample.vectors, target, index.distance)
-    levels = clustering.by_bits(made, sample.vectors, model.geometry_bits, model.geometry_numbers)
+    levels = model.levels(rng, sample.vectors, target)
     return make_centers(index, index.next_center, levels, index.version + 1)

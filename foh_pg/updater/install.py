@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +35,21 @@ WHERE id = {id} AND version = %(old)s
 """
 # Searches step over deleted and replaced rows until these are vacuumed. These tables are small beside lists.
 VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "area", "projection"))
-# Lists grow with the source, so they are vacuumed only where much of them was replaced since the last vacuum.
+# Lists and items grow with the source, and what updaters remember is large, so these tables are vacuumed only
+# where much of them was replaced since the last vacuum.
 # A small table could grow tenfold before autovacuum comes.
 REPLACED = """
 SELECT n.name
-FROM (VALUES ('list', %(list)s::regclass), ('sample', %(sample)s::regclass)) AS n (name, id)
+FROM (VALUES ('list', %(list)s::regclass), ('sample', %(sample)s::regclass), ('item', %(item)s::regclass),
+             ('state', 'foh.model_state'::regclass)) AS n (name, id)
 WHERE pg_catalog.pg_stat_get_dead_tuples(n.id) > 0.2 * pg_catalog.pg_stat_get_live_tuples(n.id)
 """
-VACUUM_LISTS = "VACUUM (SKIP_LOCKED) {list}"
-VACUUM_SAMPLES = "VACUUM (SKIP_LOCKED) {sample}"
+VACUUM_REPLACED: dict[str, LiteralString] = {
+    "list": "VACUUM (SKIP_LOCKED) {list}",
+    "sample": "VACUUM (SKIP_LOCKED) {sample}",
+    "item": "VACUUM (SKIP_LOCKED) {item}",
+    "state": "VACUUM (SKIP_LOCKED) foh.model_state",
+}
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
@@ -59,7 +68,7 @@ FORGET_MODELS = """
 DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
     SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
 """
-GEOMETRY = "SELECT g.signs, g.threshold FROM {quantizer} g"
+GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
 WRITE_LABELS = """
 INSERT INTO foh.label (index, label, name, projection)
@@ -141,9 +150,9 @@ def install(session: Session, run: Run, new: Installation) -> None:
     with run.phase("vacuum"):
         for statement in VACUUM:
             session.vacuum(statement)
-        tables = {name: session.names[name] for name in ("list", "sample")}
+        tables = {name: session.names[name] for name in ("list", "sample", "item")}
         for (table,) in session.rows(REPLACED, tables):
-            session.vacuum(VACUUM_LISTS if table == "list" else VACUUM_SAMPLES)
+            session.vacuum(VACUUM_REPLACED[table])
 
 
 def _fence(session: Session, new: Installation) -> None:
@@ -209,13 +218,13 @@ def write_hash_functions(session: Session, model: Model) -> None:
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
     """Replace the one row where it differs: only a new filling changes it."""
-    made = [geometry.signs[None], geometry.threshold[None]]
-    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits)]
+    made = [geometry.signs[None], geometry.threshold[None], np.array([geometry.reach])]
+    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits), FLOAT8]
     present = [*session.copy_out(GEOMETRY, columns)]
     if len(present) == 1 and all(map(np.array_equal, present[0], made)):
         return
     session.execute("DELETE FROM {quantizer}")
-    session.copy_in("quantizer", ["signs", "threshold"], columns, made)
+    session.copy_in("quantizer", ["signs", "threshold", "reach"], columns, made)
 
 
 def _write_labels(session: Session, model: Model) -> None:

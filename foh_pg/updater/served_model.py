@@ -24,7 +24,7 @@ SELECT m.far::{key_type}[] FROM foh.model m
 WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 """
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
-GEOMETRY = "SELECT g.signs, g.threshold FROM {quantizer} g"
+GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,6 @@ def load_present(session: Session, index: IndexRow) -> Present:
 
 def _read_geometry(session: Session, index: IndexRow) -> Geometry:
     plain = Geometry.plain(index.dimensions, index.geometry, index.distance)
-    columns = [HalfVector(len(plain.signs)), Vector(plain.bits)]
-    ((signs, threshold),) = session.copy_out(GEOMETRY, columns)
-    return replace(plain, signs=signs[0], threshold=threshold[0])
+    columns = [HalfVector(len(plain.signs)), Vector(plain.bits), FLOAT8]
+    ((signs, threshold, reach),) = session.copy_out(GEOMETRY, columns)
+    return replace(plain, signs=signs[0], threshold=threshold[0], reach=float(reach[0]))

@@ -73,12 +73,11 @@ class Trial:
         self.codes, self.query_codes = model.encode(base.vectors, base.labels), model.encode(self.vectors)
         self.geometry, self.query_geometry = (
             model.geometry_bits(base.vectors),
-            model.geometry_bits(self.vectors),
+            model.query_geometry_bits(self.vectors),
         )
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
-        made = clustering.make_levels(rng, base.vectors, clustering.target_centers(len(base)), index.distance)
-        self.levels = clustering.by_bits(made, base.vectors, model.geometry_bits, model.geometry_numbers)
+        self.levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
         homes = clustering.find_homes(self.geometry, *self.levels, numbers=model.geometry_numbers)[:, 0]
         self.order = np.argsort(homes, kind="stable")
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))

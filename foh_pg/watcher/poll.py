@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from foh_pg.errors import SessionError
-from foh_pg.tables.metrics import readable
+from foh_pg.tables.run_metrics import readable
 from foh_pg.tables.session import STANDBY
 from foh_pg.watcher.counters import Counters
 

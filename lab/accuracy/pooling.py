@@ -12,9 +12,8 @@ import numpy.typing as npt
 from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, smallest
 from foh_pg.arrays.metrics import precisions
-from foh_pg.geometry import Geometry
+from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import Learner
-from foh_pg.quality.advise.indexing import geometry_bits
 from foh_pg.quality.protocol import Split
 from foh_pg.quality.relevance import Relevance
 from lab.accuracy.stream_centers import sample_centers
@@ -87,7 +86,7 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     codes, rows = learner.encode(X[split.base]), X[split.base]
     target = clustering.target_centers(len(rows))
     made = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
-    geometry = Geometry.fit(rows, geometry_bits(rows.shape[1]), "cosine", split.seed)
+    geometry = Geometry.fit(rows, default_bits(rows.shape[1]), "cosine", split.seed)
     levels = clustering.by_bits(made, rows, geometry.encode)
     home = clustering.find_homes(geometry.encode(rows), *levels)[:, 0]
     bounds = np.cumsum(np.bincount(home, minlength=len(levels.centers)))

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.clustering import unit
-from foh_pg.geometry import Geometry
-from foh_pg.quality.advise.indexing import geometry_bits
+from foh_pg.geometry import Geometry, default_bits
 from foh_pg.quality.dataset import Dataset
 from foh_pg.updater.plan import ROWS_PER_CENTER, SAMPLE_BYTES, SAMPLE_ROWS
 from lab.data import load
@@ -53,7 +52,7 @@ def count(data: Dataset, asked: npt.NDArray[np.int64], rows: int, arguments: arg
     queries = unit(data.X[asked].astype(np.float32))
     sample, nearest = read(data, queries, asked, rows, min(1.0, wanted / rows), arguments.noise)
     means = clustering.make_levels(np.random.default_rng(0), sample, centers)
-    geometry = Geometry.fit(sample, geometry_bits(sample.shape[1]), "cosine", 0)
+    geometry = Geometry.fit(sample, default_bits(sample.shape[1]), "cosine", 0)
     bits = geometry.encode(sample)
     levels = clustering.by_bits(means, sample, geometry.encode)
     near = geometry.encode(nearest.reshape(-1, nearest.shape[2]))

@@ -56,7 +56,7 @@ BEGIN
     PERFORM foh._check_arguments(i);
     i := foh._inspect_source(i);
     i.dimensions := foh._check_dimensions(i, dimensions);
-    i.geometry := foh._geometry_bits(i.dimensions, (i.options ->> 'geometry')::int);
+    i.geometry := foh._geometry_bits(foh._turned_numbers(i.dimensions, i.distance), (i.options ->> 'geometry')::int);
 
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,

@@ -10,6 +10,6 @@ FROM generate_series(0, {bits} - 1) AS b (bit),
                     FROM generate_series(1, {dimensions}) AS n) u) w
 WHERE NOT EXISTS (SELECT FROM {projection});
 INSERT INTO {quantizer} (signs, threshold)
-VALUES (array_fill(1::real, ARRAY[{dimensions}])::{vector}.halfvec, array_fill(0::real, ARRAY[{geometry_bits}])::{vector}.vector);
+VALUES (array_fill(1::real, ARRAY[{turned_numbers}])::{vector}.halfvec, array_fill(0::real, ARRAY[{geometry_bits}])::{vector}.vector);
 INSERT INTO foh.model (index, version, mean)
 SELECT {id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector WHERE NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id});

@@ -11,9 +11,11 @@ CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     -- The sign that each number is taken with, before all are turned.
-    signs     {vector}.halfvec({dimensions}) NOT NULL,
+    signs     {vector}.halfvec({turned_numbers}) NOT NULL,
     -- All first thresholds of the turned numbers, then all second ones, and so on.
-    threshold {vector}.vector({geometry_bits}) NOT NULL
+    threshold {vector}.vector({geometry_bits}) NOT NULL,
+    -- For inner products: the length that all rows are brought to by one more number.
+    reach     float8 NOT NULL DEFAULT 1
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
@@ -39,7 +41,7 @@ CREATE TABLE {center} (
 ) WITH (fillfactor = 90);
 -- A short value would be packed, and unpacked again by every comparison.
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
--- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/pages.py): nothing that a
+-- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (
     center   int NOT NULL,
@@ -69,7 +71,8 @@ CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
     home   int NOT NULL,
     others int[]
-);
+    -- Room beside a row for its next home.
+) WITH (fillfactor = 90);
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.updater import update
@@ -24,7 +25,7 @@ from tests.support.watching import Watch
 
 Connection = psycopg.Connection[Any]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-HOSTILE = "<script>alert('x')</script>/\"&%41"
+HOSTILE = "<script>alert('x')</script>/&%41"
 
 
 @pytest.fixture
@@ -75,12 +76,15 @@ class TestHtml:
     def test_nothing_but_our_script_may_run_whatever_names_say(
         self, connection: Connection, watch: Callable[..., Watch]
     ) -> None:
-        connection.execute(
-            'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "<i>" text)'
-        )
-        connection.execute("SELECT foh.create_index(%s, '\"<b>\"', 'embedding', '<i>')", [HOSTILE])
-        connection.execute("""INSERT INTO "<b>" VALUES (1, '[1,2]', '<u>"&')""")
-        connection.execute("""ALTER TABLE "<b>" RENAME COLUMN embedding TO "</main><em>" """)
+        table = sql.Identifier(HOSTILE)
+        for statement in (
+            'CREATE TABLE {} (id int PRIMARY KEY, embedding extensions.vector(2), "<i>" text)',
+            "SELECT foh.create_index('hostile', {text}::regclass, 'embedding', '<i>')",
+            """INSERT INTO {} VALUES (1, '[1,2]', '<u>"&')""",
+            'ALTER TABLE {} RENAME COLUMN embedding TO "</main><em>"',
+        ):
+            text = sql.Literal(table.as_string(connection))
+            connection.execute(sql.SQL(statement).format(table, text=text))
         watcher = watch("--all")
         watcher.wait_for_line("trying again")
         for path in ("/", *Page(watcher.get("/")[1]).loads[1:]):
@@ -89,7 +93,7 @@ class TestHtml:
             assert status == 200
             assert page.counts["script"] == 1
             assert not {"b", "i", "u", "em"} & set(page.counts)
-            assert HOSTILE in page.text.replace("Index ", "")
+            assert HOSTILE in page.text
             [script] = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
             digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
             assert f"script-src 'sha256-{digest}';" in headers["Content-Security-Policy"]

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foh_pg.updater import update
+from foh_pg.updater import build, rebuild, update
 from tests.support.digits import create_index, create_table, insert, violations
 from tests.support.postgres import Database
 
@@ -70,3 +70,15 @@ def test_after_alter_index(digit: Connection, options: str) -> None:
     assert violations(digit) == []
     update(digit, "digits")
     assert violations(digit) == []
+
+
+@pytest.mark.parametrize("labels", ["label", None])
+def test_an_only_row(connection: Connection, database: Database, labels: str | None) -> None:
+    """The row is the mean: rounding alone decides its bits."""
+    create_table(connection)
+    insert(connection, [7])
+    create_index(connection, labels=labels, distance="l2")
+    build(database.dsn(), "digits")
+    assert violations(connection) == []
+    rebuild(database.dsn(), "digits")
+    assert violations(connection) == []

@@ -313,9 +313,9 @@ def test_watch(hostile: Database) -> None:
 
 
 def test_scripts(hostile: Database) -> None:
-    owner = hostile.connect()
-    owner.execute(migrations.offline(to="base", start="head").encode())
-    owner.execute(migrations.offline().encode())
+    superuser = hostile.connect(None)
+    superuser.execute(migrations.offline(to="base", start="head", owner="app_owner").encode())
+    superuser.execute(migrations.offline(owner="app_owner").encode())
 
 
 @pytest.mark.parametrize("given", ["dsn", "connection"])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.geometry import Geometry
+from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.quality.advise.indexing import Form, geometry_bits, rows_of
+from foh_pg.quality.advise.indexing import Form, rows_of
 from foh_pg.quality.dataset import Dataset
 from foh_pg.quality.protocol import Protocol, Split
 from foh_pg.tables.model import Model
@@ -47,7 +47,7 @@ class Made:
         split = Split.draw(Dataset("made", X, LabelSets.single(labels), names), Protocol(queries=1), 0)
         self.rows = rows_of(split, np.arange(ROWS))
         self.held = np.arange(ROWS) >= ROWS - HELD
-        self.index = Form(BITS, geometry_bits(split.data.X.shape[1]))
+        self.index = Form(BITS, default_bits(split.data.X.shape[1]))
         studied = self.rows.take(~self.held)
         learner = FOH(bits=BITS, seed=0)
         learner.partial_fit(studied.vectors, [[names[n]] for n in labels[: ROWS - HELD]])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.clustering import Metric
-from foh_pg.geometry import Geometry
+from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.protocol import Split
@@ -51,7 +51,7 @@ class Indexed:
         taught = replace(split, stream=split.base[: len(split.base) - held])
         learner = taught.teach(FOH(bits))
         X = split.data.X
-        index = Form(bits, geometry_bits(X.shape[1]))
+        index = Form(bits, default_bits(X.shape[1]))
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
         geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
         model = replace(model, geometry=geometry)
@@ -69,18 +69,6 @@ class Indexed:
         without = Trial(self.index, self.model, rows_of(known, known.base), queries)
         without.relevant, without.kind, without.kind_there = made.relevant, made.kind, made.kind_there
         return without
-
-
-def geometry_bits(dimensions: int) -> int:
-    """The default of sql/internal/options/_geometry_bits.sql.
-
-    Examples
-    --------
-    >>> [geometry_bits(d) for d in (2, 100, 512, 1536)]
-    [512, 1300, 1536, 1536]
-    """
-    even = dimensions + dimensions % 2
-    return 1536 if even > 768 else max(2, min((1280 + even // 2) // even, 32), 512 // even) * even
 
 
 def rows_of(split: Split, places: npt.NDArray[np.int64]) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foh_pg.clustering import target_centers
-from foh_pg.quality.advise.indexing import geometry_bits
+from foh_pg.geometry import default_bits
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.tables.signature import SIGNATURE_BITS
 
@@ -26,7 +26,7 @@ SIZES = (
 def foh_megabytes(sample: Sample, bits: int) -> float:
     """Estimate the size of our index on the whole table."""
     dimensions = int(sample.X.shape[1])
-    rows = sample.rows * ((geometry_bits(dimensions) + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
+    rows = sample.rows * ((default_bits(dimensions) + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
     centers = target_centers(max(1, sample.rows)) * (4 * dimensions + FOH_CENTER)
     return round((rows + centers) / 1e6, 2)
 

@@ -21,7 +21,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, m.far, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -39,11 +39,10 @@ WITH marker AS (
 ), present AS MATERIALIZED (
     -- The bits of a far row are not computed: sums over its numbers might overflow.
     SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far
-    FROM (SELECT s.key, s.usable, s.far, s.x, {checked_unit} AS u
-          FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
-                FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
-          FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
-                WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) s OFFSET 0) v
+    FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
+          FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
+                FROM (SELECT s.{key} AS key, {vector_once} AS x FROM {source_rows_or_table} s
+                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -53,7 +52,8 @@ WITH marker AS (
     FROM current c CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x, v.labels
                                              FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v OFFSET 0) v
-                        CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE v.x IS NOT NULL OFFSET 0) p
+                        -- A row at the mean, such as an only row, has the bits that rounding gives it.
+                        CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE {vector}.l2_distance(v.x, m.mean) > 1e-5 * {vector}.vector_norm(v.x) OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
     WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
       AND NOT EXISTS (SELECT FROM {stream} t WHERE t.key = c.key)

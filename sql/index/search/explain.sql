@@ -12,14 +12,13 @@ DECLARE
     -- The model, and what was chosen by it.
     chosen record;
     target float8 := coalesce(recall, {recall_option}::float8);
-    -- The query as rows and centers are compared with it.
-    unit {vector}.vector;
+    -- The query under the name that it has in a search.
+    vector {vector}.vector := query;
     geometry bit({geometry_bits});
     centers int[];
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    unit := {explained_unit};
     SELECT {query_geometry} INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN

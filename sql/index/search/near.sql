@@ -30,8 +30,6 @@ DECLARE
     truncated bigint := 0;
     unplaced {key_type}[];
     centers int[];
-    -- The query as rows and centers are compared with it.
-    unit {vector}.vector := {query_unit};
     query_geometry bit({geometry_bits});
     query_marks bit({mark_bits});
     -- How much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row of another

@@ -7,13 +7,13 @@ AS $body$
     FROM (
         SELECT {row_geometry} AS geometry, {row_marks} AS marks
         FROM (
-            SELECT a.u, a.signature,
+            SELECT a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
                                WHERE -(p.weights OPERATOR({vector}.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
                            {zeros})
                     FROM {projection} p) AS code
             FROM (
-                SELECT {row_unit} AS u, l.anchor, l.signature,
+                SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
                 FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
                       -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a

@@ -7,14 +7,14 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    half constant int := (i.dimensions + 1) / 2;
+    turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    half constant int := foh._padded_numbers(turned) / 2;
     copies constant int := greatest(2, i.geometry / (2 * half));
     numbers constant int := i.geometry / copies;
     plus constant text := ' OPERATOR(%1$s.||) ';
     piece constant text := '%%1$s.subvector(w.%s, %s, %s)';
-    -- The second half is filled up with a zero where the dimensions are odd.
-    second constant text := concat_ws(plus, CASE WHEN i.dimensions > half THEN format(piece, 'x', half + 1, i.dimensions - half) END,
-                                      CASE WHEN i.dimensions % 2 = 1 THEN '''[0]''::%1$s.vector' END);
+    zeros constant text := CASE WHEN turned = 2 * half THEN ''
+        ELSE format(' OPERATOR(%%1$s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%%1$s.vector', 2 * half - turned) END;
     -- As many of the turned numbers as have thresholds.
     x text := '(SELECT ' || CASE WHEN numbers <= half THEN format(piece, 'a', 1, numbers)
                                  WHEN numbers < 2 * half THEN 'w.a' || plus || format(piece, 'b', 1, numbers - half)
@@ -28,8 +28,8 @@ BEGIN
         repeated := 2 * repeated;
     END LOOP;
     RETURN '(WITH RECURSIVE w (a, b, turn) AS ('
-        'SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, ' || half / 2 || ' FROM (SELECT ' || format(piece, 'x', 1, half) || ' AS a, ' || second || ' AS b '
-            'FROM (SELECT %2$s OPERATOR(%1$s.*) g.signs::%1$s.vector AS x OFFSET 0) w OFFSET 0) w '
+        'SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, ' || half / 2 || ' FROM (SELECT ' || format(piece, 'x', 1, half) || ' AS a, ' || format(piece, 'x', half + 1, half) || ' AS b '
+            'FROM (SELECT (%2$s) OPERATOR(%1$s.*) g.signs::%1$s.vector' || zeros || ' AS x OFFSET 0) w OFFSET 0) w '
         'UNION ALL SELECT w.a OPERATOR(%1$s.+) w.b, w.a OPERATOR(%1$s.-) w.b, w.turn OPERATOR(pg_catalog./) 2 FROM (SELECT w.a, '
             || format(piece, 'b', 'w.turn OPERATOR(pg_catalog.+) 1', half || ' OPERATOR(pg_catalog.-) w.turn') || plus || format(piece, 'b', 1, 'w.turn')
             || ' AS b, w.turn FROM w WHERE w.turn OPERATOR(pg_catalog.>) 0 OFFSET 0) w'

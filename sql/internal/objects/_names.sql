@@ -2,8 +2,8 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry (with unit, the query of length one), row_geometry (with b.u,
---                        a row of length one), checked_geometry (with v.u)
+--   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
 --                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
@@ -24,10 +24,17 @@ DECLARE
     label text := quote_ident(i.labels);
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
-    -- A query as it is compared with centers and turned into bits. Single precision could not hold sums over the longest ones, so
-    -- of these only the direction counts. Rows as long as that are far, and are not compared.
+    turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold sums over the
+    -- longest ones: of a query as long as that the direction counts, rows as long as that are far, and are not compared.
+    -- For inner products the number %3$s is put to its end: it makes all rows equally long, and is 0 in a query, so that those with the
+    -- greatest product are the nearest.
     compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
-        ELSE 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) %3$s THEN %2$s ELSE %1$s.l2_normalize(%2$s) END' END;
+        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) ' || foh._longest() || ' THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
+        ELSE '%1$s.l2_normalize(' || CASE WHEN turned > i.dimensions THEN '%2$s' ELSE format('%%1$s.subvector(%%2$s, 1, %s)', turned - 1) END
+             || ' OPERATOR(%1$s.||) %3$s::%1$s.vector)' END;
+    missing constant text := 'ARRAY[pg_catalog.sqrt(greatest(g.reach OPERATOR(pg_catalog.*) g.reach OPERATOR(pg_catalog.-) '
+        '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
     geometry text := foh._geometry_expression(i);
@@ -119,16 +126,13 @@ BEGIN
         'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
-        'row_unit', unit || '($1)',
-        'query_unit', format(compared, v, 'vector', foh._longest()),
-        'explained_unit', format(compared, v, 'query', foh._longest()),
-        'checked_unit', unit || '(s.x)',
+        'turned_numbers', turned,
         -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
         'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'row_geometry', format(geometry, v, 'b.u'),
-        'query_geometry', format(geometry, v, 'unit'),
+        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
+        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
         'signature_modulus', greatest(signature_bits, 1),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
@@ -156,7 +160,7 @@ BEGIN
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
-        'checked_geometry', format(geometry, v, 'v.u'),
+        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
         -- How many bits may differ by rounding.
         'checked_bound', greatest(2, i.geometry / 256),
         -- Where the key has the name of a column of ours, that column gets another one.

@@ -5,9 +5,9 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    IF foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int) <> old.geometry THEN
+    IF foh._geometry_bits(foh._turned_numbers(old.dimensions, old.distance), (new.options ->> 'geometry')::int) <> old.geometry THEN
         RAISE EXCEPTION 'foh: index % has % geometry bits, and option geometry asks for %', quote_literal(old.name), old.geometry,
-            foh._geometry_bits(old.dimensions, (new.options ->> 'geometry')::int)
+            foh._geometry_bits(foh._turned_numbers(old.dimensions, old.distance), (new.options ->> 'geometry')::int)
             USING ERRCODE = 'feature_not_supported', HINT = 'Geometry is chosen when an index is created: create another one, then drop this one.';
     END IF;
     PERFORM foh._check_columns(old, new);

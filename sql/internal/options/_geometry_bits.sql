@@ -1,13 +1,15 @@
--- How many geometry bits an index has: what the option asks for, brought to a number that the dimensions allow.
--- By default each turned number has as many thresholds as make about 1280 bits: at most 32 of them if that makes 512 bits, at least
--- two, for the first 768 numbers where there are more.
-CREATE OR REPLACE FUNCTION foh._geometry_bits(dimensions int, asked int) RETURNS int
-LANGUAGE sql IMMUTABLE
+-- How many geometry bits an index has: what the option asks for, brought to a number that can be shared out to the turned numbers.
+-- By default each has as many thresholds as make about 1280 bits: at least two, for the first 768 turned numbers where there are more.
+CREATE OR REPLACE FUNCTION foh._geometry_bits(turned int, asked int) RETURNS int
+LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT least(b.bits / b.copies, b.even) * b.copies
-    FROM (SELECT d.even, d.bits, greatest(2, d.bits / d.even) AS copies
-          FROM (SELECT e.even, coalesce(asked, CASE WHEN e.even > 768 THEN 1536
-                                                    ELSE greatest(2, least((1280 + e.even / 2) / e.even, 32), 512 / e.even) * e.even END) AS bits
-                FROM (SELECT dimensions + dimensions % 2 AS even) e) d) b
+DECLARE
+    padded constant int := foh._padded_numbers(turned);
+    bits constant int := coalesce(asked, CASE WHEN padded > 768 THEN 1536
+        ELSE greatest(2, (1280 + padded / 2) / padded) * padded END);
+    copies constant int := greatest(2, bits / padded);
+BEGIN
+    RETURN least(bits / copies, padded) * copies;
+END
 $function$;

@@ -13,6 +13,6 @@ AS $function$
         "looked": 100, "looked_times": 3, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
-        "recall_default": 0.95, "probe_cost": 2, "cost_labels": 94, "cost_nearest": 170
+        "recall_default": 0.95, "probe_cost": 2, "cost_labels": 78, "cost_nearest": 170
     }'::jsonb
 $function$;

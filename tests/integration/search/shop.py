@@ -15,8 +15,8 @@ from foh_pg.geometry import Geometry
 
 DIMENSIONS = 8
 BITS = 32
-# Each number has 64 thresholds.
-GEOMETRY = 512
+# Each of 32 numbers has 40 thresholds.
+GEOMETRY = 1280
 
 # What the updater does in one transaction: a version, hash functions, centers, lists, the stream consumed.
 # Without a number of centers the version keeps those that there are.
@@ -183,10 +183,11 @@ class Shop:
         """Geometry bits as an updater makes them for these rows."""
         if not rows:
             return
-        made = Geometry.fit(np.asarray(rows), GEOMETRY, self.distance, seed=0)
-        self.run(
-            "UPDATE {quantizer} SET signs = %s, threshold = %s", [text(made.signs), text(made.threshold)]
-        )
+        bits = self.run("SELECT geometry FROM foh.index WHERE name = %s", [self.index]).fetchone()[0]
+        made = Geometry.fit(np.asarray(rows), bits, self.distance, seed=0)
+        self.geometry = made
+        values = [text(made.signs), text(made.threshold), made.reach]
+        self.run("UPDATE {quantizer} SET signs = %s, threshold = %s, reach = %s", values)
 
     def code(self, query: Any) -> str:
         """The bits of a query: its geometry bits, then its learned code, which ends the marks."""

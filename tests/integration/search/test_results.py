@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from foh_pg.arrays.codes import unpack
 from foh_pg.updater import build, update
 from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
 
@@ -128,9 +129,9 @@ BRACES = str.maketrans("[]", "{}")
 
 def differing(shop: Shop, query) -> dict[int, int]:
     """In how many geometry bits the rows of the lists differ from a query."""
-    bits = shop.code(query)[:GEOMETRY]
+    bits = unpack(shop.geometry.encode_queries(query[None]), shop.geometry.bits)[0].astype(int).tolist()
     stored = shop.run("SELECT unnest(ids), unnest(geometry)::text FROM {list}").fetchall()
-    return {key: sum(a != b for a, b in zip(bits, other, strict=True)) for key, other in stored}
+    return {key: sum(a != int(b) for a, b in zip(bits, other, strict=True)) for key, other in stored}
 
 
 def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:

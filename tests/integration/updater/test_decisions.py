@@ -348,8 +348,10 @@ class TestRefusals:
         assert value(connection, "SELECT count(*) FROM foh.digits_item") == 100
         insert(connection, range(100, 200))
         connection.execute("ALTER TABLE digit FORCE ROW LEVEL SECURITY")
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+        with pytest.raises(BuildError, match=r"has changed.*run SELECT foh.refresh"):
             update(database.dsn("app_writer"), "digits")
+        with pytest.raises(psycopg.Error, match=r"row-level security of public\.digit applies"):
+            connection.execute("SELECT foh.refresh('digits')")
         connection.execute("ALTER TABLE digit NO FORCE ROW LEVEL SECURITY")
         update(connection, "digits")
         assert value(connection, "SELECT count(*) FROM foh.digits_item") == 200

@@ -5,7 +5,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from foh_pg.cli import app
 from foh_pg.errors import InputError
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import quality, read_runs
@@ -164,5 +166,22 @@ def test_refusals(connection: Connection) -> None:
         evaluate(connection, "digits", queries=0)
     connection.execute("CREATE TABLE plain (id int PRIMARY KEY, embedding extensions.vector(2))")
     connection.execute("SELECT foh.create_index('plain', 'plain', 'embedding')")
-    with pytest.raises(InputError, match="'plain' has no labels"):
+    with pytest.raises(InputError, match=r"'plain' has no row to ask.*there is none"):
         evaluate(connection, "plain")
+
+
+def test_without_labels_nearness_is_measured(connection: Connection, database: Database) -> None:
+    create_table(connection)
+    create_index(connection, labels=None, options='{"held_out": 0.2}')
+    insert(connection, range(600))
+    update(database.dsn(), "digits")
+    result = CliRunner().invoke(app, ["evaluate", "digits", "--queries=20", f"--dsn={database.dsn()}"])
+    assert result.exit_code == 0, result.output
+    head, *rows = result.stdout.splitlines()
+    assert "recall@10" in head
+    assert "P@10" not in head
+    assert len(rows[:3]) == 3
+    run = evaluate(connection, "digits", queries=20)
+    assert run.metrics["index"]["recall10"] > 0.5
+    assert run.metrics["exact"]["recall10"] == 1
+    assert (run.metrics["index"]["p10"], run.metrics["index"]["map100"]) == (None, None)

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.tables.pages import PAGE_BYTES, page_of
+from foh_pg.tables.page_parts import PAGE_BYTES, page_of
 from foh_pg.updater import build, update
 from tests.support.postgres import Database
 

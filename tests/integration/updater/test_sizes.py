@@ -16,7 +16,7 @@ Connection = psycopg.Connection[Any]
 def size(connection: Connection) -> int:
     (found,) = connection.execute(
         """SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
-           WHERE c.relnamespace = 'foh'::regnamespace AND c.relname IN ('digits_list', 'digits_sample', 'digits_center', 'digits_stream')"""
+           WHERE c.relnamespace = 'foh'::regnamespace AND c.relname IN ('digits_list', 'digits_sample', 'digits_center', 'digits_stream', 'digits_item', 'model_state')"""
     ).fetchone() or (0,)
     return int(found)
 
@@ -27,8 +27,11 @@ def test_many_small_updates(connection: Connection, superuser: Connection) -> No
         pytest.skip("before PostgreSQL 17 only the owner of a table may vacuum it")
     create_table(connection)
     create_index(connection, options='{"learn_rows": 100000}')
-    for table in ("list", "sample", "center", "stream"):
+    for table in ("list", "sample", "center", "stream", "item"):
         superuser.execute(f"ALTER TABLE foh.digits_{table} SET (autovacuum_enabled = off)".encode())
+    superuser.execute(
+        "ALTER TABLE foh.model_state SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)"
+    )
     insert(connection, range(1500))
     update(connection, "digits")
     connection.execute("UPDATE digit SET embedding = (SELECT embedding FROM digit WHERE id = 1) WHERE id = 2")

@@ -18,12 +18,17 @@ def readable(metrics: Mapping[str, Any]) -> dict[str, Any]:
     --------
     >>> readable({"map": 0.5, "index": {"p10": 0.4}, "other": [1]})
     {'map': 0.5, 'index': {'p10': 0.4}, 'other': [1]}
+    >>> readable({"index": {"p10": 0.4, "both10": None}})
+    {'index': {'p10': 0.4}}
     >>> readable({"map": "boo", "index": [1]})
     {'notes': ['not shown, for foh_pg has not written it: map, index']}
     """
     known = (*NUMBERS, *GROUPS, "notes")
     strange = [name for name in known if name in metrics and not is_readable(name, metrics[name])]
     kept = {name: value for name, value in metrics.items() if name not in strange}
+    # A figure that nothing could be measured by is null: it is left out like one that is not there.
+    for name in set(GROUPS) & set(kept):
+        kept[name] = {key: value for key, value in kept[name].items() if value is not None}
     if strange:
         said = f"not shown, for foh_pg has not written it: {', '.join(strange)}"
         kept["notes"] = [*kept.get("notes", []), said]
@@ -35,7 +40,7 @@ def is_readable(name: str, value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(note, str) for note in value)
     if name in NUMBERS:
         return value is None or is_number(value)
-    return isinstance(value, dict) and all(map(is_number, value.values()))
+    return isinstance(value, dict) and all(each is None or is_number(each) for each in value.values())
 
 
 def is_number(value: Any) -> bool:
