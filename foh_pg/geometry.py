@@ -141,7 +141,7 @@ class Geometry:
         found = [np.empty((0, width(self.bits)), dtype=np.uint8)]
         for part in compared:
             above = self._turned(part)[:, None, :] > levels
-            found.append(pack(above.reshape(len(part), -1)))
+            found.append(pack(above.reshape(len(part), self.bits)))
         return np.concatenate(found)
 
     def _chunks(self, rows: npt.NDArray[Any]) -> list[Vectors]:

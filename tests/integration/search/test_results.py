@@ -150,8 +150,9 @@ def test_hamming_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
     distances = differing(shop, query)
     rows = shop.search(query, 50, probes=100, shortlist=0)
-    assert [row[2] for row in rows] == [2 * bits / GEOMETRY for bits in sorted(distances.values())[:50]]
-    assert all(score == 2 * distances[key] / GEOMETRY for key, _, score in rows)
+    expected = [2 * bits / GEOMETRY for bits in sorted(distances.values())[:50]]
+    assert [row[2] for row in rows] == pytest.approx(expected)
+    assert all(score == pytest.approx(2 * distances[key] / GEOMETRY) for key, _, score in rows)
     # No row was read, so nobody knows how far it is.
     assert {row[1] for row in rows} == {None}
 

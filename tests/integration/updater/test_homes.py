@@ -80,7 +80,9 @@ def test_after_growth_and_churn(table: Connection, database: Database) -> None:
         table.execute(UPDATE, [changed.tolist(), some(rng, 200, 1 + n / 8)])
         update(database.dsn(), "idx")
     assert table.execute("SELECT count(*) FROM foh.idx_stream").fetchone() == (0,)
-    assert astray(table, 7) == 0
+    # Lists are looked through one after the other, so a few rows may be off, by little.
+    assert astray(table, 7) < 4
+    assert astray(table, 16) == 0
     assert table.execute("SELECT * FROM foh.check('idx')").fetchall() == []
     for key, vector in table.execute("SELECT id, embedding::text FROM items WHERE id % 40 = 0").fetchall():
         found = table.execute("SELECT id FROM foh.idx_search(%s, 1, labels => 0)", [vector]).fetchone()
