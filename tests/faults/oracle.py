@@ -146,7 +146,9 @@ class Contents:
 
 def turned(vectors: Array) -> Array:
     """What thresholds are compared with: sums and differences of both halves, the second rolled in between."""
-    half = (vectors.shape[1] + 1) // 2
+    even = vectors.shape[1] + vectors.shape[1] % 2
+    # Few numbers are filled up with zeros to four times as many.
+    half = max(even, min(4 * even, 256)) // 2
     padded = np.pad(vectors, ((0, 0), (0, 2 * half - vectors.shape[1])))
     a, b, turn = padded[:, :half], padded[:, half:], half
     while turn > 0:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from foh_pg import updater
-from foh_pg.updater import merge
+from foh_pg.updater import maintain
 from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import Database
 
@@ -37,15 +37,19 @@ def test_rows_that_a_split_was_about_to_move(
     )
     other, deleted = database.connect(), []
 
-    def split(*arguments: Any) -> Any:
-        found = merge.maintain_split(*arguments)
-        if len(found.keys) and not deleted:
-            deleted.extend(found.keys[:5].tolist())
-            other.execute(statement.encode(), [deleted])
-        return found
+    split_one = maintain._split_one
 
-    monkeypatch.setattr(merge, "maintain_split", merge.split, raising=False)
-    monkeypatch.setattr(merge, "split", split)
+    def split(session: Any, index: Any, rng: Any, center: int, *arguments: Any) -> Any:
+        pieces = split_one(session, index, rng, center, *arguments)
+        if len(pieces) > 1 and not deleted:
+            members = other.execute(
+                "SELECT ids FROM foh.digits_list WHERE center = %s AND part = 0", [center]
+            )
+            deleted.extend(members.fetchone()[0][:5])
+            other.execute(statement.encode(), [deleted])
+        return pieces
+
+    monkeypatch.setattr(maintain, "_split_one", split)
 
     def compare(name: str, done: int, total: int) -> None:
         """After the switch of each batch."""

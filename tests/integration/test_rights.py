@@ -85,7 +85,7 @@ class TestReaders:
         assert {name for (name,) in allowed} == {
             "_refuse_changed", "_refuse_search", "search",
             "items_search", "items_candidates", "items_explain",
-            "items_near", "items_exact", "items_exactscore", "items_bitscore", "items_dialfactor",
+            "items_near", "items_exact", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",
             "items_describe",
         }  # fmt: skip
         tables = reader.execute(
@@ -148,9 +148,9 @@ class TestReaders:
         [row] = grant(shop.connection, reader="app_reader")
         reader = shop.seen_by(database.connect("app_reader"))
         assert set(reader.found(QUERY, 100)) == set(range(5))
-        keys = reader.run("SELECT keys FROM {near}(%s, 100, 100, 0, 0, 1, false)", [text(QUERY)]).fetchone()[
-            0
-        ]
+        keys = reader.run(
+            "SELECT keys FROM {near}(%s, 100, 100, 0, NULL, 0, 1, false)", [text(QUERY)]
+        ).fetchone()[0]
         assert set(keys) == set(range(100))
         assert "_near" in row[4]
 

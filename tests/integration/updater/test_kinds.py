@@ -94,7 +94,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "homes": {"homes": 2},
     "neighbors": {"neighbors": 10},
     "partitioned": {"partitioned": True},
-    'a %s "Name" {x} ü': {"name": 'a %s "Name" {x} ü', "key": "text"},
+    "a name of forty letters": {"name": "n" * 40, "key": "text"},
     "symmetric": {"label_weight": 0.0},
     "forget": {"options": {"forget": 0.9}},
     "centers": {"centers": 10},
