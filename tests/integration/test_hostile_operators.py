@@ -434,7 +434,7 @@ def test_temporary_objects(indexed: Database) -> None:
     """What a session has planted for itself means nothing to the functions that run as somebody else."""
     owner, writer = indexed.connect(), indexed.connect("app_writer")
     owner.execute(
-        "GRANT ALL ON items TO app_writer; SELECT foh.grant('idx', reader => 'app_writer', updater => 'app_writer')"
+        "GRANT ALL ON items TO app_writer; SELECT foh.grant(reader => 'app_writer', updater => 'app_writer')"
     )
     writer.execute("SET search_path = public, extensions")
     update(indexed.dsn(), "idx")
