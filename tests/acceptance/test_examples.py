@@ -28,7 +28,13 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Pages whose blocks need what a database alone does not have: parameters (test_docs.py passes them), schedulers
 # (test_jobs.py), containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
-ELSEWHERE = {"explained/search.md", "how-to/jobs.md", "how-to/containers.md", "how-to/citus.md", "how-to/replicas.md"}
+ELSEWHERE = {
+    "explained/search.md",
+    "how-to/jobs.md",
+    "how-to/containers.md",
+    "how-to/citus.md",
+    "how-to/replicas.md",
+}
 RUN = {"sql", "python"}
 NEEDS = {
     "how-to/asyncpg.md": "asyncpg",
