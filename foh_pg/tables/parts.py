@@ -15,7 +15,7 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 
@@ -132,7 +132,7 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
 
 def _entry_bytes(index: IndexRow, keys: KeyArray) -> IntArray:
     bits = bit_bytes(index.geometry_column.bits) + bit_bytes(index.marks_column.bits)
-    return key_bytes(keys, index.key_type) + bits
+    return index.keys.sizes(keys) + bits
 
 
 def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:

@@ -17,6 +17,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from foh_pg.errors import BusyError, InputError, SessionError
+from foh_pg.postgres import records
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
 from foh_pg.schema.installed import refuse_foreign
@@ -38,6 +39,8 @@ SELECT pg_catalog.set_config(name, '0', true)
 FROM pg_catalog.pg_settings
 WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout',
                'transaction_timeout', 'lock_timeout')
+-- Keys of far rows are kept as text, and every session must read their dates alike.
+UNION ALL SELECT pg_catalog.set_config('DateStyle', 'ISO', true)
 """
 
 # Before there is a lock, perhaps without schema foh, only the number of the process (PID) is checked.
@@ -68,6 +71,7 @@ class Session:
         self.locked: int | None = None
         self._key = 0
         connection.autocommit = True
+        records.register(connection)
         (self.pid,) = self.one(PID)
         self._refuse_standby()
         refuse_pooled_transactions(connection)
