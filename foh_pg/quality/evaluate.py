@@ -235,7 +235,7 @@ def read_labels(session: Session, index: IndexRow, answers: Found) -> Labels:
     wanted = list(dict.fromkeys(key for keys in answers for key in keys))
     labels: Labels = {}
     for start in range(0, len(wanted), KEYS_AT_ONCE):
-        part = {"keys": index.keys.array(wanted[start : start + KEYS_AT_ONCE])}
+        part = {"keys": wanted[start : start + KEYS_AT_ONCE]}
         for keys, sets in session.copy_out(LABELS, [index.keys.column, index.labels_column], part):
             read = index.keys.parameters(index.keys.read(keys))
             labels.update(

@@ -18,9 +18,9 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 """
 
 READ = """
-SELECT i.id, i.name, i.key_types::text[], i.key_type::oid::bigint, i.labels, i.labels_from_name,
-       i.dimensions, i.bits, i.geometry, i.distance, i.options, i.version, i.status, i.next_center,
-       i.source_name, {unchanged}() IS NOT NULL
+SELECT i.id, i.name, i.key_types::text[], pg_catalog.pg_typeof(NULL::{key_type})::oid::bigint, i.labels,
+       i.labels_from_name, i.dimensions, i.bits, i.geometry, i.distance, i.options, i.version, i.status,
+       i.next_center, i.source_name, {unchanged}() IS NOT NULL
 FROM foh.index i WHERE i.id = {id}
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID as Uuid
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT4, INT8, UUID, Column, Record, Text, VaryingRecord
-from foh_pg.postgres.records import PackedRecord, PackedRecords
+from foh_pg.postgres.binary_copy.record import FIELD_HEADER, HEADER
 
 KeyArray = npt.NDArray[Any]
 
@@ -55,10 +55,6 @@ class Keys:
         listed: list[Any] = keys.tolist()
         return listed
 
-    def array(self, keys: list[Any]) -> list[Any]:
-        """Some of what `parameters` gave, as one parameter."""
-        return keys
-
     def sizes(self, keys: KeyArray) -> npt.NDArray[np.int64]:
         """Bytes of every key in an array of them; no encoding needs more for a text than UTF-8."""
         if self.dtype is not object:
@@ -96,13 +92,6 @@ class Keys:
     def from_bytes(self, saved: bytes) -> Any:
         return saved.decode()
 
-    def to_text(self, parameter: Any) -> str:
-        """One of what `parameters` gave, as it is saved where a build goes on after it."""
-        return str(parameter)
-
-    def from_text(self, saved: str) -> Any:
-        return int(saved) if self.dtype is np.int64 else saved
-
     def digested(self, keys: KeyArray) -> Iterable[bytes]:
         """What the digest of each key is taken of: the key as PostgreSQL prints it."""
         return (str(key).encode(self.encoding) for key in self.parameters(keys))
@@ -117,6 +106,9 @@ class Keys:
         return np.frombuffer(b"".join(digests), dtype=">u4") / 2.0**32
 
 
+# What a key is where it has one column of these types; other keys are records: see foh._has_record_key.
+SINGLE = {"integer", "bigint", "uuid", "text", "character varying"}
+
 # Bytes of what a record is made of; those of texts differ.
 FIELD_BYTES = {
     "smallint": 2,
@@ -127,42 +119,69 @@ FIELD_BYTES = {
     "timestamp without time zone": 8,
     "timestamp with time zone": 8,
 }
+# PostgreSQL counts days and microseconds from here on, the first of January 2000.
+FIRST_DAY = 2451545
+DAY = 86_400_000_000
 
 
 class RecordKeys(Keys):
     """Keys of several columns: rows of a composite type, `oid`, that the index has for them.
 
-    They stay the bytes that PostgreSQL sends and takes for such a row: nobody here looks into them. In numpy
-    they are `S` of the width of the bytes, and objects of bytes where a text is among the columns.
+    They stay the bytes that PostgreSQL sends for such a row. In numpy they are `S` of the width of the bytes,
+    and objects of bytes where a text is among the columns.
     """
 
-    def __init__(self, types: Sequence[str], oid: int) -> None:
-        widths = [FIELD_BYTES.get(name) for name in types]
-        fixed = [width for width in widths if width is not None]
-        self.type = "record"
-        self.oid = oid
-        self.fields = len(widths)
-        self.column = Record(fixed, oid) if len(fixed) == len(widths) else VaryingRecord(oid)
+    def __init__(self, types: Sequence[str], oid: int, encoding: str = "utf-8") -> None:
+        self.types = types
+        self.encoding = encoding
+        widths = [FIELD_BYTES[name] for name in types if name in FIELD_BYTES]
+        self.column = Record(widths, oid) if len(widths) == len(types) else VaryingRecord(oid)
         self.dtype = self.column.dtype if isinstance(self.column, Record) else object
         # A row in an array: its header, its fields, each aligned by its width (a uuid by none), and its end.
         size = 24
-        for width in fixed:
+        for width in widths:
             size += (-size % width if width < 16 else 0) + width
         self._size = 8 * -(-size // 8)
 
     def parameters(self, keys: KeyArray) -> list[Any]:
-        width = self.column.width or 0
-        return PackedRecords((PackedRecord(key.ljust(width, b"\0")) for key in keys.tolist()), self.oid)
+        """Keys as PostgreSQL reads them, whatever the settings of a session."""
+        if len(keys) == 0:
+            return []
+        fields = self._fields(keys)
+        texts = (_texts(name, field, self.encoding) for name, field in zip(self.types, fields, strict=True))
+        return [f"({','.join(key)})" for key in zip(*texts, strict=True)]
 
-    def array(self, keys: list[Any]) -> list[Any]:
-        return PackedRecords(keys, self.oid)
+    def _fields(self, keys: KeyArray) -> Iterator[Any]:
+        """The bytes of each column: a matrix, or a list where the rows differ in length."""
+        if isinstance(self.column, Record):
+            matrix = np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), -1)
+            at = HEADER
+            for name in self.types:
+                at += FIELD_HEADER
+                yield np.ascontiguousarray(matrix[:, at : at + FIELD_BYTES[name]])
+                at += FIELD_BYTES[name]
+        else:
+            starts = [HEADER] * len(keys)
+            for name in self.types:
+                ends = [
+                    start + FIELD_HEADER + int.from_bytes(key[start + 4 : start + FIELD_HEADER], "big")
+                    for key, start in zip(keys, starts, strict=True)
+                ]
+                field = [
+                    key[start + FIELD_HEADER : end]
+                    for key, start, end in zip(keys, starts, ends, strict=True)
+                ]
+                yield (
+                    np.array([[*value] for value in field], dtype=np.uint8) if name in FIELD_BYTES else field
+                )
+                starts = ends
 
     def sizes(self, keys: KeyArray) -> npt.NDArray[np.int64]:
         if isinstance(self.column, Record):
             return np.full(len(keys), self._size, dtype=np.int64)
         # What was sent has eight bytes before a field: no less than its alignment and the length of a text.
         sent = np.fromiter(map(len, keys.tolist()), dtype=np.int64, count=len(keys))
-        return 24 + 8 * -(-(sent - 4) // 8)
+        return 24 + 8 * -(-(sent - HEADER) // 8)
 
     def to_bytes(self, key: Any) -> bytes:
         return bytes(key)
@@ -170,20 +189,44 @@ class RecordKeys(Keys):
     def from_bytes(self, saved: bytes) -> Any:
         return saved
 
-    def to_text(self, parameter: Any) -> str:
-        return bytes(parameter).hex()
-
-    def from_text(self, saved: str) -> Any:
-        return PackedRecord.fromhex(saved)
-
     def digested(self, keys: KeyArray) -> Iterable[bytes]:
-        """The bytes themselves: as text, dates depend on settings."""
-        return iter(self.parameters(keys))
+        """The bytes themselves: as PostgreSQL prints them, dates depend on settings."""
+        width = self.column.width or 0
+        return (key.ljust(width, b"\0") for key in keys.tolist())
+
+
+def _texts(name: str, field: Any, encoding: str) -> list[str]:
+    """The values of one column inside the text of a row."""
+    if name not in FIELD_BYTES:
+        texts = (value.decode(encoding).replace("\\", "\\\\").replace('"', '""') for value in field)
+        return [f'"{text}"' for text in texts]
+    if name == "uuid":
+        return [str(Uuid(bytes=value.tobytes())) for value in field]
+    numbers = field.view(f">i{FIELD_BYTES[name]}").reshape(-1).tolist()
+    if name == "date":
+        return [_instant(number, 2**31, f"J{FIRST_DAY + number}") for number in numbers]
+    if name.startswith("timestamp"):
+        zone = "+00" if name.endswith("with time zone") else ""
+        return [_instant(number, 2**63, _moment(number) + zone) for number in numbers]
+    return [str(number) for number in numbers]
+
+
+def _moment(microseconds: int) -> str:
+    """The day by its Julian number, which every DateStyle reads alike, and the time."""
+    day, rest = divmod(microseconds, DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    return f"J{FIRST_DAY + day} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
+
+
+def _instant(number: int, limit: int, text: str) -> str:
+    return "infinity" if number == limit - 1 else "-infinity" if number == -limit else text
 
 
 def keys_of(types: Sequence[str], oid: int, encoding: str = "utf-8") -> Keys:
     """The keys of an index whose key columns have these types; `oid` is that of what its lists hold."""
-    return RecordKeys(types, oid) if len(types) > 1 else Keys(types[0], encoding)
+    if len(types) == 1 and types[0] in SINGLE:
+        return Keys(types[0], encoding)
+    return RecordKeys(types, oid, encoding)
 
 
 def member(keys: KeyArray, among: KeyArray) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,6 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from foh_pg.errors import BusyError, InputError, SessionError
-from foh_pg.postgres import records
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
 from foh_pg.schema.installed import refuse_foreign
@@ -71,7 +70,6 @@ class Session:
         self.locked: int | None = None
         self._key = 0
         connection.autocommit = True
-        records.register(connection)
         (self.pid,) = self.one(PID)
         self._refuse_standby()
         refuse_pooled_transactions(connection)

@@ -136,7 +136,7 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
 
 
 def save_position(session: Session, index: IndexRow, position: Position) -> None:
-    after = "" if position.after is None else index.keys.to_text(position.after)
+    after = "" if position.after is None else str(position.after)
     arrays: Arrays = {
         "after": np.array(json.dumps([position.after is None, after, position.done])),
         "lengths": position.lengths,
@@ -160,7 +160,7 @@ def load_position(session: Session, index: IndexRow) -> Position | None:
         arrays["sample_keys_lengths"] = np.diff(arrays["sample_ends"])
     sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
     return Position(
-        None if none else index.keys.from_text(after),
+        None if none else (int(after) if index.keys.dtype == np.int64 else after),
         done,
         arrays["lengths"],
         arrays["parts"],

@@ -1,35 +1,26 @@
 -- Whether the tables of an index still look as they were recorded when it was created or refreshed.
 
 -- Where each column that the index reads stands now: by attribute number, or by name in a restored database, where
--- the numbers may have moved. usable: still there, of the recorded type and under the recorded name.
+-- the numbers may have moved. at: which column of the key. usable: still there, of the recorded type and under the recorded name.
 -- No SET search_path: all callers set one. A function with a setting of its own is not inlined, which would slow searches down.
 CREATE OR REPLACE FUNCTION foh._columns(i foh.index)
-RETURNS TABLE (role text, recorded name, present name, attnum int2, type oid, typmod int, usable boolean)
+RETURNS TABLE (role text, at int, recorded name, present name, attnum int2, type oid, typmod int, usable boolean)
 LANGUAGE sql STABLE
 AS $function$
-    SELECT c.role, c.recorded, a.attname, a.attnum, a.atttypid, a.atttypmod,
+    SELECT c.role, c.at, c.recorded, a.attname, a.attnum, a.atttypid, a.atttypmod,
            coalesce(a.attname = c.recorded AND CASE c.role
-               WHEN 'key' THEN a.atttypid = i.key_type
+               WHEN 'key' THEN a.atttypid = i.key_types[c.at] AND a.attnotnull
                WHEN 'embedding' THEN a.atttypmod = i.embedding_typmod AND foh._embedding_type(a.atttypid) = i.embedding_type
                WHEN 'labels' THEN format_type(a.atttypid, NULL) = i.labels_type
                ELSE true END, false)
-    FROM (VALUES ('key', i.source::oid, i.source_oid, i.key, i.key_attnum),
-                 ('embedding', i.source, i.source_oid, i.embedding, i.embedding_attnum),
-                 ('labels', coalesce(i.labels_from, i.source), coalesce(i.labels_from_oid, i.source_oid), i.labels, i.labels_attnum),
-                 ('labels_key', i.labels_from, i.labels_from_oid, i.labels_key, i.labels_key_attnum)
-         ) AS c (role, relation, relation_oid, recorded, attnum)
+    FROM (SELECT 'key', k.at, i.source::oid, i.source_oid, i.key[k.at], i.key_attnum[k.at] FROM generate_series(1, cardinality(i.key)) AS k (at)
+          UNION ALL SELECT 'embedding', 1, i.source, i.source_oid, i.embedding, i.embedding_attnum
+          UNION ALL SELECT 'labels', 1, coalesce(i.labels_from, i.source), coalesce(i.labels_from_oid, i.source_oid), i.labels, i.labels_attnum
+          UNION ALL SELECT 'labels_key', k.at, i.labels_from, i.labels_from_oid, i.labels_key[k.at], i.labels_key_attnum[k.at] FROM generate_series(1, cardinality(i.labels_key)) AS k (at)
+         ) AS c (role, at, relation, relation_oid, recorded, attnum)
     LEFT JOIN pg_attribute a ON a.attrelid = c.relation AND NOT a.attisdropped AND a.attnum > 0
          AND CASE WHEN c.relation = c.relation_oid THEN a.attnum = c.attnum ELSE a.attname = c.recorded END
     WHERE c.recorded IS NOT NULL
-$function$;
-
--- The present name of the key column, or null where it is gone or of another type.
-CREATE OR REPLACE FUNCTION foh._key_column(index int) RETURNS name
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT c.present FROM foh.index i, foh._columns(i) c
-    WHERE i.id = index AND c.role = 'key' AND c.type = i.key_type
 $function$;
 
 -- An error where the table of an index was dropped.
@@ -54,8 +45,9 @@ AS $function$
 DECLARE
     d int;
 BEGIN
-    IF new.key_type <> old.key_type THEN
-        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, old.key_type, quote_literal(old.name), new.key_type
+    IF new.key_types <> old.key_types THEN
+        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, array_to_string(old.key_types, ', '), quote_literal(old.name),
+            array_to_string(new.key_types, ', ')
             USING ERRCODE = 'datatype_mismatch', HINT = format('Drop the index and create it again: SELECT foh.drop_index(%L).', old.name);
     END IF;
     d := foh._check_dimensions(new, CASE WHEN new.embedding_typmod = -1 OR new.embedding_type LIKE '%[]' THEN old.dimensions END);
@@ -74,9 +66,10 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT coalesce(to_regclass(i.source_name) = i.source, false)
            AND NOT EXISTS (SELECT FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhparent WHERE h.inhparent = i.source AND c.relkind <> 'p')
-           AND 2 = (SELECT count(*) FROM foh._columns(i) c
-                    WHERE c.usable AND (c.role = 'embedding' OR c.role = 'key' AND EXISTS (
-                        SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = c.attnum)))
+           AND (SELECT count(*) FILTER (WHERE c.usable) = 1 + cardinality(i.key)
+                       AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisunique AND x.indimmediate AND x.indpred IS NULL
+                                   AND (x.indkey::int2[])[0:x.indnkeyatts - 1] <@ array_agg(c.attnum) FILTER (WHERE c.role = 'key') AND x.indnkeyatts = cardinality(i.key))
+                FROM foh._columns(i) c WHERE c.role IN ('key', 'embedding'))
 $function$;
 
 -- Whether the source of an index is known to look as recorded. The answer is computed once, when a statement of a search is
@@ -90,7 +83,7 @@ $function$;
 -- The first search of a connection waits for the answer, and what costs is to plan this expression, not to run it. So it asks for
 -- less than foh._source_intact does, has no join, reads no table that is not at hand in every new connection, such as
 -- pg_inherits, and says the types where PostgreSQL would try all operators of a name.
-CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key name, key_attnum int2, key_type oid,
+CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key name[], key_attnum int2[], key_types oid[],
                                                embedding name, embedding_attnum int2, embedding_type text, embedding_typmod int)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -103,10 +96,11 @@ BEGIN
            -- relhassubclass may be true for some time after the last child is gone, but is never false while there is one.
            AND (SELECT c.relfilenode = coalesce(pg_relation_filenode(source), 0::oid) AND (c.relkind = 'p' OR NOT c.relhassubclass)
                 FROM pg_class c WHERE c.oid = source::oid)
-           AND 1 = (SELECT count(*) FILTER (WHERE x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = key_attnum)
+           AND 0 < (SELECT count(*) FILTER (WHERE x.indisunique AND x.indimmediate AND x.indpred IS NULL
+                                                    AND (x.indkey::int2[])[0:x.indnkeyatts - 1] <@ key_attnum AND x.indnkeyatts = cardinality(key))
                     FROM pg_index x WHERE x.indrelid = source::oid)
-           AND 2 = (SELECT count(*) FILTER (
-                               WHERE (a.attnum = key_attnum AND a.attname = key AND a.atttypid = key_type
+           AND cardinality(key) + 1 = (SELECT count(*) FILTER (
+                               WHERE (a.attname = key[array_position(key_attnum, a.attnum)] AND a.atttypid = key_types[array_position(key_attnum, a.attnum)] AND a.attnotnull
                                       OR a.attnum = embedding_attnum AND a.attname = embedding AND a.atttypmod = embedding_typmod
                                          AND format_type(a.atttypid, NULL) = embedding_type)
                                  AND (pg_identify_object_as_address('pg_class'::regclass, source, a.attnum)).object_names[3] = a.attname::text)
@@ -144,7 +138,7 @@ AS $function$
                                      AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
-                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name,
+                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = i.%s OR i.%s <> i.%5$s_oid)', c.name,
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
                                                     c.type, (parse_ident(c.type))[1])
@@ -152,15 +146,18 @@ AS $function$
                                         -- dropped must not make a write fail.
                                         WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
-                                   CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
+                                   CASE c.role WHEN 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod WHEN 'key' THEN ' AND a.attnotnull' END,
+                                   c.role || '_attnum' || CASE WHEN c.role IN ('key', 'labels_key') THEN format('[%s]', c.at) ELSE '' END, c.relation),
                             ' OR ') AS conditions
-          FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text),
-                       ('embedding', 'source', i.source_name, i.embedding,
-                        CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
-                       ('labels', CASE WHEN i.labels_from IS NULL THEN 'source' ELSE 'labels_from' END,
-                        coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type),
-                       ('labels_key', 'labels_from', i.labels_from_name, i.labels_key, i.key_type::text)
-               ) AS c (role, relation, relation_name, name, type)
+          FROM (SELECT 'key', k.at, 'source', i.source_name, i.key[k.at], i.key_types[k.at]::text FROM generate_series(1, cardinality(i.key)) AS k (at)
+                UNION ALL
+                SELECT 'embedding', 1, 'source', i.source_name, i.embedding,
+                       CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END
+                UNION ALL
+                SELECT 'labels', 1, CASE WHEN i.labels_from IS NULL THEN 'source' ELSE 'labels_from' END, coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type
+                UNION ALL
+                SELECT 'labels_key', k.at, 'labels_from', i.labels_from_name, i.labels_key[k.at], i.key_types[k.at]::text FROM generate_series(1, cardinality(i.labels_key)) AS k (at)
+               ) AS c (role, at, relation, relation_name, name, type)
           WHERE c.name IS NOT NULL GROUP BY c.relation, c.relation_name) t
 $function$;
 
@@ -219,7 +216,7 @@ BEGIN
         END IF;
         RETURN QUERY
             SELECT 'a table of the index can have none any more: undo the change, or ' || drop_index, format('%s %s', r.name, x.refusal)
-            FROM (VALUES (foh._refusal(r.oid)), (CASE WHEN r.oid = i.source THEN foh._key_refusal(r.oid) END)) AS x (refusal)
+            FROM (VALUES (foh._refusal(r.oid)), (CASE WHEN r.oid = i.source THEN foh._key_refusal(r.oid, ARRAY(SELECT c.present FROM foh._columns(i) c WHERE c.role = 'key' AND c.present IS NOT NULL)) END)) AS x (refusal)
             WHERE x.refusal IS NOT NULL;
         RETURN QUERY
             SELECT format('a trigger is missing or disabled: %s, then SELECT foh.repair(%L)', refresh, i.name), format('%s on %s', e.event, r.name)
