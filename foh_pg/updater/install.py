@@ -136,17 +136,19 @@ def install(session: Session, run: Run, new: Change) -> None:
     """Write all of a new version, or nothing."""
     with run.phase("switch"), session.write():
         _fence(session, new)
-        run.step(1, 5)
+        run.step(1, 6)
         _write_lists(session, new)
-        run.step(2, 5)
+        run.step(2, 6)
+        _write_centers(session, new)
+        run.step(3, 6)
         _write_model(session, new)
-        run.step(3, 5)
+        run.step(4, 6)
         consume(session, new.consumed)
-        run.step(4, 5)
+        run.step(5, 6)
         previous, run.to_version = run.to_version, new.version
         try:
             run.save(session)
-            run.step(5, 5)
+            run.step(6, 6)
         except BaseException:
             run.to_version = previous
             raise
@@ -159,16 +161,21 @@ def install(session: Session, run: Run, new: Change) -> None:
 
 
 def _write_lists(session: Session, new: Change) -> None:
-    """Lists, items and centers: what differs, or all of them."""
+    """What changes in lists and items; or all items, where all lists are new and written already."""
     if new.merged is not None:
         write_lists(session, new.index, new.merged.lists)
         write_items(session, new.index, new.merged.gone, new.merged.put)
-        write_centers(session, new.index, new.merged.before, new.after)
         return
     first = new.served.placed.first_center
     session.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
     items_from_lists(session, new.index, first)
-    replace_centers(session, new.index, new.after)
+
+
+def _write_centers(session: Session, new: Change) -> None:
+    if new.merged is not None:
+        write_centers(session, new.index, new.merged.before, new.after)
+    else:
+        replace_centers(session, new.index, new.after)
 
 
 def _fence(session: Session, new: Change) -> None:
