@@ -24,7 +24,7 @@ from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours
 from tests.support.postgres import Database
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "jobs.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "jobs.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {
     found[1]: text
