@@ -91,7 +91,7 @@ BEGIN
     published := (SELECT string_agg(quote_ident(p.pubname), ', ' ORDER BY p.pubname) FROM pg_publication p WHERE p.puballtables);
     IF published IS NOT NULL THEN
         RAISE WARNING 'foh: publication % is FOR ALL TABLES, and so publishes the tables of index %', published, quote_literal(name)
-            USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/operations.md.';
+            USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/how-to/replicas.md.';
     END IF;
     PERFORM foh._end_local(citus);
     RETURN name;
