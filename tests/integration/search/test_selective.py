@@ -35,7 +35,10 @@ def test_exact_where_few_rows_pass(shop: Shop) -> None:
     expected = [key for key in NEAREST if key % 300 == 7]
     assert len(expected) == 10
     assert shop.found(QUERY, 10, filter="tenant = 7", labels=0) == expected
-    assert shop.found(QUERY, 3, filter="tenant = (params ->> 't')::int", params={"t": 7}, labels=0) == expected[:3]
+    assert (
+        shop.found(QUERY, 3, filter="tenant = (params ->> 't')::int", params={"t": 7}, labels=0)
+        == expected[:3]
+    )
     counts = touched(shop, "SELECT * FROM {search}(%(query)s, 5, filter => 'tenant = 7', labels => 0)")
     # Ten rows by the index on tenant, and no list.
     assert counts["item"][0] == 0
@@ -64,7 +67,9 @@ def test_lists_where_many_rows_pass(shop: Shop) -> None:
     ],
 )
 def test_where_estimates_lie(shop: Shop, condition: str) -> None:
-    passing = {row[0] for row in shop.execute_text(f"SELECT id FROM public.item WHERE {condition}").fetchall()}
+    passing = {
+        row[0] for row in shop.execute_text(f"SELECT id FROM public.item WHERE {condition}").fetchall()
+    }
     found = shop.found(QUERY, 10, filter=condition, labels=0)
     assert len(found) == 10
     assert set(found) <= passing
