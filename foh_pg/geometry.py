@@ -7,7 +7,7 @@ several thresholds, and a bit is 1 where a number lies above its threshold: in h
 is the sum of the differences of their numbers, rounded to as many levels.
 
 All of it is single additions and subtractions of single-precision numbers, in the order of
-sql/internal/objects/_geometry_expression.sql: bits made here and bits made in the database are the same. The
+sql/shared/geometry.sql: bits made here and bits made in the database are the same. The
 signs and thresholds stay while the centers stay, so these bits never change unless the row does.
 """
 
@@ -201,7 +201,7 @@ def padded_numbers(turned: int) -> int:
 
 
 def default_bits(turned: int) -> int:
-    """The default of sql/internal/options/_geometry_bits.sql.
+    """The default of foh._geometry_bits in sql/shared/geometry.sql.
 
     Examples
     --------

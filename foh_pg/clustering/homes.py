@@ -1,6 +1,6 @@
 """Which centers a row belongs to: the nearest by bits among those of its nearest areas.
 
-A search looks for its centers in the same way (sql/index/search/nearest_centers.sql). Distances are whole
+A search looks for its centers in the same way (nearest_centers in sql/index/near.sql). Distances are whole
 numbers here and there, and of equal ones the first in order counts: so the home of a row is the list that a
 search by the vector of the row reads first.
 """

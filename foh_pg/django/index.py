@@ -40,7 +40,7 @@ class FohIndex(Index):
     bits, dimensions, distance
         As `foh.create_index` has them.
     options
-        All others, such as `probes` and `dial`: see docs/options.md.
+        All others, such as `probes` and `dial`: see docs/reference/options.md.
     """
 
     suffix = "foh"

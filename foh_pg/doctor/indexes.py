@@ -148,7 +148,7 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
             ERROR,
             f"nobody updates the index: an entry has waited {span(lag)} in the stream, and no run began "
             f"since ({last})",
-            f"run foh-pg update {word} from cron or a timer, or foh-pg watch: docs/operations.md",
+            f"run foh-pg update {word} from cron or a timer, or foh-pg watch: docs/how-to/update.md",
             name,
         )
     elif lag > max_lag or row["stream"] > max(FEW_ENTRIES, MUCH_STREAM * row["rows"]):
@@ -202,7 +202,7 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"the last {REFUSED} models were worse than the present one and were not installed: new labels "
             "disagree with old ones",
-            f"foh-pg build {word} --again, and the option forget below 1: docs/options.md",
+            f"foh-pg build {word} --again, and the option forget below 1: docs/reference/options.md",
             name,
         )
 

@@ -95,7 +95,7 @@ def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
             "pooler",
             NOTE,
             "this connection goes through a proxy, which works as long as it pools sessions",
-            "connect updaters to the server itself, see docs/guides/managed.md",
+            "connect updaters to the server itself, see docs/how-to/managed.md",
         )
     if not facts.autovacuum:
         yield Finding(

@@ -28,7 +28,7 @@ KEYS_AT_ONCE = 10_000
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
 SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s)"
-# Steps of a search, as sql/index/maintain/answer.sql names them.
+# Steps of a search, as sql/index/maintain.sql names them.
 STEPS = ("lists", "bits", "shortlist")
 LABELS = "SELECT key, labels FROM {rows}(keys => %(keys)s::{key_type}[])"
 VECTORS = "SELECT key, x FROM {rows}(keys => %(keys)s::{key_type}[])"

@@ -54,7 +54,7 @@ def refuse_foreign(connection: Connection) -> None:
         # One statement is a transaction, at whose end the search_path is what it was.
         with readable_errors():
             connection.exec_driver_sql(  # type: ignore[union-attr]
-                script.for_owner("install/trust.sql", None), execution_options={"no_parameters": True}
+                script.trust(None), execution_options={"no_parameters": True}
             )
         return
     session = open_session(connection)
@@ -72,10 +72,10 @@ def code_is_outdated(connection: Connection, owner: str | None = None) -> bool:
 @contextmanager
 def trusted(session: Session, owner: str | None = None) -> Iterator[bool]:
     """Whether schema `foh` is there and ours; what is not ours is refused. Inside, settings are pinned."""
-    session.run(script.for_owner("install/trust.sql", owner))
+    session.run(script.trust(owner))
     [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
     yield installed == "yes"
-    session.run(files.sql("install/restore_settings.sql"))
+    session.run(files.step("session", "restore_settings"))
 
 
 def present_revision(session: Session) -> str:

@@ -79,7 +79,7 @@ def migrate(
     end = resolve(to)
     session = open_session(connection)
     with readable_errors(), session.transaction():
-        session.run(files.sql("install/lock.sql"))
+        session.run(files.step("session", "lock"))
         with trusted(session, owner) as installed:
             start = present_revision(session) if installed else BASE
             statements = _statements(start, end, owner)
@@ -97,9 +97,8 @@ def offline(to: str = HEAD, start: str = BASE, owner: str | None = None) -> str:
 
 def offline_statements(to: str = HEAD, start: str = BASE, owner: str | None = None) -> list[str]:
     """The same without the transaction, for a script that has one already."""
-    lock, restore = files.sql("install/lock.sql"), files.sql("install/restore_settings.sql")
-    trust = script.for_owner("install/trust.sql", owner)
-    body = [lock, trust, *_statements(resolve(start), resolve(to), owner), restore]
+    lock, restore = files.step("session", "lock"), files.step("session", "restore_settings")
+    body = [lock, script.trust(owner), *_statements(resolve(start), resolve(to), owner), restore]
     return [statement.strip() for statement in body]
 
 
@@ -139,14 +138,18 @@ def _statements(start: str, end: str, owner: str | None) -> list[str]:
     steps = _alembic_statements(start, end, going_up)
     if going_up:
         code = script.code() if end == head() else []
-        return [*_begin(owner), *_as_owner([*steps, *code], owner), files.sql("install/publications.sql")]
-    dropped = _as_owner([files.sql("install/drop_functions.sql"), *steps], owner)
-    rest = [script.for_owner("install/drop_schema.sql", owner)] if end == BASE else []
-    return [script.for_owner("install/find_owner.sql", owner), *dropped, *rest]
+        return [*_begin(owner), *_as_owner([*steps, *code], owner), files.step("schema", "publications")]
+    dropped = _as_owner([files.step("code", "drop_functions"), *steps], owner)
+    rest = [script.for_owner(files.step("schema", "drop_schema"), owner)] if end == BASE else []
+    return [_find_owner(owner), *dropped, *rest]
 
 
 def _begin(owner: str | None) -> list[str]:
-    return [files.sql("install/check_pgvector.sql"), script.for_owner("install/find_owner.sql", owner)]
+    return [files.step("schema", "check_pgvector"), _find_owner(owner)]
+
+
+def _find_owner(owner: str | None) -> str:
+    return script.for_owner(files.step("schema", "find_owner"), owner)
 
 
 def _as_owner(statements: list[str], owner: str | None) -> list[str]:
@@ -154,7 +157,7 @@ def _as_owner(statements: list[str], owner: str | None) -> list[str]:
     if owner is None:
         return statements
     wrapped = [script.as_owner(statement, owner) for statement in statements]
-    return [*wrapped, files.sql("install/leave.sql")]
+    return [*wrapped, files.step("as_owner", "leave")]
 
 
 class _Statements(io.StringIO):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from foh_pg.schema import files
+from foh_pg.schema.files import Piece
 from foh_pg.version import __version__
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ END
 {outer}"""
 
 TEMPLATE = """\
-INSERT INTO foh.template (name, body) VALUES ('{name}', {quote}
+INSERT INTO foh.template (name, condition, kind, callers, at, body)
+VALUES ('{name}', '{condition}', '{kind}', '{{{callers}}}', {at}, {quote}
 {body}
-{quote}) ON CONFLICT (name) DO UPDATE SET body = excluded.body"""
-
+{quote})"""
 
 RECORD = "INSERT INTO foh.code (digest, version) VALUES ('{digest}', '{version}')"
 
@@ -43,15 +43,21 @@ def statement(name: str, body: str) -> str:
     return WRAPPER.format(name=name, body=body, outer=outer, inner=inner)
 
 
-def template(name: str, body: str) -> str:
-    """Keep `body`, the SQL of an object of one index, in foh.template."""
-    _, quote = unused_tags(body)
-    return TEMPLATE.format(name=name, body=body.strip(), quote=quote)
+def template(at: int, piece: Piece) -> str:
+    """Keep a piece of `sql/`, the SQL of an object of one index, in foh.template."""
+    _, quote = unused_tags(piece.body)
+    fields = piece._asdict() | {"callers": ",".join(piece.callers)}
+    return TEMPLATE.format(at=at, quote=quote, **fields)
 
 
-def for_owner(name: str, owner: str | None) -> str:
-    """A file of `sql/` that asks for the role a migration works for: as a literal, or NULL for none."""
-    return files.sql(name).replace("{owner}", "NULL" if owner is None else _ascii_literal(owner))
+def for_owner(statement: str, owner: str | None) -> str:
+    """A step that asks for the role a migration works for: as a literal, or NULL for none."""
+    return statement.replace("{owner}", "NULL" if owner is None else _ascii_literal(owner))
+
+
+def trust(owner: str | None) -> str:
+    """The step that refuses a schema foh which is not ours, and fixes settings of the session."""
+    return for_owner(files.step("session", "trust"), owner)
 
 
 def _ascii_literal(text: str) -> str:
@@ -62,7 +68,8 @@ def _ascii_literal(text: str) -> str:
 def as_owner(statement: str, owner: str) -> str:
     """`statement`, to be run as the owner of schema foh by another role."""
     outer, inner = unused_tags(statement)
-    filled = for_owner("install/as_owner.sql", owner).replace("{outer}", outer).replace("{inner}", inner)
+    filled = for_owner(files.step("as_owner", "as_owner"), owner)
+    filled = filled.replace("{outer}", outer).replace("{inner}", inner)
     return filled.replace("{body}", statement)
 
 
@@ -100,17 +107,19 @@ def code_digest() -> str:
 
 
 def _code() -> list[str]:
-    pieces = files.sql_files("index")
-    whole = [
-        *files.sql_files("internal", "functions", "views"),
-        # Before any right is granted or revoked, which makes a new version of the function's row too.
-        "install/drop_outdated.sql",
-        "install/grants.sql",
-        "install/indexes.sql",
+    shared = files.sql_files("shared")
+    callers = [
+        piece._replace(kind="shared", body="")
+        for name in shared
+        for piece in files.pieces(name)
+        if piece.kind == "function"
     ]
+    pieces = [piece for name in files.sql_files("index") for piece in files.pieces(name)]
     return [
-        files.sql("install/remember_functions.sql").strip(),
+        files.step("code", "remember_functions"),
         "DELETE FROM foh.template",
-        *(template(PurePosixPath(name).stem, files.sql(name)) for name in pieces),
-        *(statement(f"sql/{name}", files.sql(name)) for name in whole),
+        *(template(at, piece) for at, piece in enumerate([*pieces, *callers])),
+        *(statement(f"sql/{name}", files.sql(name)) for name in shared),
+        # Rights come last: granting or revoking one makes a new version of the function's row too.
+        *(files.step("code", step).removesuffix(";") for step in ("drop_outdated", "grants", "indexes")),
     ]

@@ -11,7 +11,10 @@ from foh_pg.schema import files
 
 # PostgreSQL reads these numbers in the same file.
 CONSTANTS: dict[str, Any] = json.loads(
-    files.sql("internal/search/_ranking.sql").partition("SELECT '")[2].partition("'::jsonb")[0]
+    files.sql("shared/search.sql")
+    .partition("FUNCTION foh._ranking()")[2]
+    .partition("SELECT '")[2]
+    .partition("'::jsonb")[0]
 )
 LOOKED = int(CONSTANTS["looked"])
 LOOKED_TIMES = int(CONSTANTS["looked_times"])

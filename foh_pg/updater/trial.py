@@ -102,7 +102,7 @@ class Trial:
         return self._judge(self.nearest)
 
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
-        """Answer every query as sql/index/search/ would."""
+        """Answer every query as sql/index/near.sql would."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
         looked = shortlist if ranking.by_geometry_alone else max(LOOKED, LOOKED_TIMES * shortlist)
         found = self.looked(ranking.probes or PROBES, looked)
@@ -204,7 +204,7 @@ class Looked:
         )
 
     def lean(self, ranking: Ranking) -> Floats:
-        """By how many times its distance each row is put back: sql/index/search/fragment_second_look.sql."""
+        """By how many times its distance each row is put back: second_look in sql/index/near.sql."""
         if ranking.by_geometry_alone:
             return np.zeros(self.rows.shape)
         labelled = self.signatures.any(axis=2)
@@ -218,7 +218,7 @@ class Looked:
 
 
 def score(distances: Floats, leans: Floats) -> Floats:
-    """What rows are ranked by, as sql/index/search/score.sql has it."""
+    """What rows are ranked by, as score in sql/index/search.sql has it."""
     with np.errstate(invalid="ignore"):
         return np.asarray(distances + leans * np.abs(distances))
 

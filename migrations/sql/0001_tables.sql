@@ -49,7 +49,7 @@ CREATE TABLE foh.label (
     name       text NOT NULL,
     projection @vector@.vector,
     PRIMARY KEY (index, label),
-    -- The name first: see place.sql.
+    -- The name first: see the function place in sql/index/write.sql.
     UNIQUE (name, index)
 );
 
@@ -132,10 +132,19 @@ CREATE TABLE foh.updating (
     partitions jsonb
 );
 
--- The SQL of the objects of one index, with {placeholders}; filled from sql/index/ by the migrations.
+-- The SQL of the objects of one index, with {placeholders}; filled from sql/index/ by the migrations. kind: table, type or function; node, a
+-- function on every node of Citus; fragment, a placeholder of others; script, run when it is due. shared: a function of all indexes, which
+-- is here only for its callers: the kinds of roles that may call the function besides the owner of the schema. condition: the kind of index
+-- that this template is for; where several have a name, the one without a condition is for all others.
 CREATE TABLE foh.template (
-    name text PRIMARY KEY,
-    body text NOT NULL
+    name      text NOT NULL,
+    condition text NOT NULL CHECK (condition IN ('', 'labels', 'labels_from', 'row_triggers', 'distributed')),
+    kind      text NOT NULL CHECK (kind IN ('table', 'type', 'function', 'node', 'fragment', 'script', 'shared')),
+    callers   text[] NOT NULL CHECK (callers <@ '{reader,updater}'),
+    -- The order in which they stand in the files.
+    at        int NOT NULL,
+    body      text NOT NULL,
+    PRIMARY KEY (name, condition, kind)
 );
 
 -- Which functions, views and templates are installed: the digest of the statements that made them, and the version of the

@@ -1,11 +1,17 @@
--- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0. Where the tables
--- of an index are made again this one stays, and with it what was learned.
-CREATE TABLE IF NOT EXISTS {projection} (
+-- The tables of an index, and what is in them before any row is known.
+
+-- foh: table projection
+-- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0.
+CREATE TABLE {projection} (
     bit     int PRIMARY KEY,
     weights {vector}.vector({dimensions}) NOT NULL,
     bias    float8 NOT NULL,
     mask    bit({bits}) NOT NULL
 );
+-- A short value would be packed, and unpacked again by every comparison.
+ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
+
+-- foh: table quantizer
 -- How geometry bits are made of a row: one row, made anew only together with all lists.
 CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
@@ -19,6 +25,8 @@ CREATE TABLE {quantizer} (
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
+
+-- foh: table area
 -- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
 -- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
 CREATE TABLE {area} (
@@ -29,6 +37,10 @@ CREATE TABLE {area} (
     PRIMARY KEY (area, part),
     CHECK (cardinality(ids) = cardinality(geometry))
 ) WITH (toast_tuple_target = 8160);
+-- Bits do not compress; reading them must not try.
+ALTER TABLE {area} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
+
+-- foh: table center
 -- What the updater knows of a center beside its bits.
 CREATE TABLE {center} (
     center    int PRIMARY KEY,
@@ -39,8 +51,8 @@ CREATE TABLE {center} (
     -- The version that last looked whether the members are at home here; 0 where nearer centers were made since.
     checked   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 90);
--- A short value would be packed, and unpacked again by every comparison.
-ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
+
+-- foh: table list
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
 CREATE TABLE {list} (
@@ -55,9 +67,10 @@ CREATE TABLE {list} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
         toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
-ALTER TABLE {area} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
 ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
+
+-- foh: table sample
 -- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members
 -- with their codes as stored, by which the updater sees how stale the list is without reading it.
 CREATE TABLE {sample} (
@@ -66,6 +79,8 @@ CREATE TABLE {sample} (
     ids    {key_type}[] NOT NULL,
     codes  bit({bits})[] NOT NULL
 ) WITH (fillfactor = 80);
+
+-- foh: table item
 -- The way from a deleted or updated key to the lists that hold it.
 CREATE TABLE {item} (
     key    {key_type} PRIMARY KEY,
@@ -73,6 +88,8 @@ CREATE TABLE {item} (
     others int[]
     -- Room beside a row for its next home.
 ) WITH (fillfactor = 90);
+
+-- foh: table stream
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
@@ -96,3 +113,39 @@ CREATE INDEX {stream_center_idx} ON {stream} (center);
 CREATE INDEX {stream_key_idx} ON {stream} ({stream_key});
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX {stream_known_idx} ON {stream} (op, seq) WHERE NOT fresh;
+
+-- foh: table shard, if distributed
+-- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a key that leads to both; first: the least hash of
+-- the keys in them.
+CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {key_type} NOT NULL, first int NOT NULL);
+
+-- foh: type result
+-- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
+CREATE TYPE {result} AS ({key} {key_type}, {distance_name} float8, {score_name} float8);
+
+-- foh: script first_model
+-- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.
+INSERT INTO {projection} (bit, weights, bias, mask)
+SELECT b.bit, {vector}.l2_normalize(w.weights), 0, set_bit({zeros}, b.bit, 1)
+FROM generate_series(0, {bits} - 1) AS b (bit),
+     LATERAL (SELECT array_agg(sqrt(-2 * ln(u.first)) * cos(2 * pi() * u.second) ORDER BY u.at)::{vector}.vector AS weights
+              FROM (SELECT n AS at,
+                           ((hashint8extended(2 * (b.bit * {dimensions} + n), {seed}) & 9007199254740991) + 1) / 9007199254740992.0::float8 AS first,
+                           ((hashint8extended(2 * (b.bit * {dimensions} + n) + 1, {seed}) & 9007199254740991) + 1) / 9007199254740992.0::float8 AS second
+                    FROM generate_series(1, {dimensions}) AS n) u) w;
+INSERT INTO {quantizer} (signs, threshold)
+VALUES (array_fill(1::real, ARRAY[{turned_numbers}])::{vector}.halfvec, array_fill(0::real, ARRAY[{geometry_bits}])::{vector}.vector);
+INSERT INTO foh.model (index, version, mean)
+VALUES ({id}, 1, array_fill(0::real, ARRAY[{dimensions}])::{vector}.vector);
+
+-- foh: script change_marks
+-- Labels were added to the index or removed from it, which changes the length of the marks: lists and stream are emptied.
+-- Searches read the source until an update has read it again.
+DELETE FROM {list};
+DELETE FROM {item};
+DELETE FROM {sample};
+DELETE FROM {center};
+DELETE FROM {area};
+DELETE FROM {stream};
+ALTER TABLE {list} ALTER COLUMN marks TYPE bit({mark_bits})[] USING array_fill(NULL::bit({mark_bits}), ARRAY[0]);
+ALTER TABLE {stream} ALTER COLUMN marks TYPE bit({mark_bits}) USING NULL;

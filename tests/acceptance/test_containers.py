@@ -26,7 +26,7 @@ from foh_pg.watcher.hosts import answers_to
 from tests.support.postgres import Server
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "guides" / "containers.md"
+PAGE = ROOT / "docs" / "how-to" / "containers.md"
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 

@@ -53,14 +53,6 @@ def test_the_readme_runs(
         exec(block, names)
 
 
-def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
-    for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
-        shop.execute(statement.encode())
-    many, own = blocks(ROOT / "docs" / "search.md", "sql")
-    assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
-    assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
-
-
 def test_the_table_of_options_is_that_of_the_sql(shop: psycopg.Connection) -> None:
     rows = shop.execute(
         "SELECT name, standard #>> '{}', takes_effect, meaning FROM foh._options()"
@@ -69,7 +61,7 @@ def test_the_table_of_options_is_that_of_the_sql(shop: psycopg.Connection) -> No
         f"| `{name}` | {'null' if standard is None else standard} | {takes_effect} | {meaning} |\n"
         for name, standard, takes_effect, meaning in rows
     )
-    page = ROOT / "docs" / "options.md"
+    page = ROOT / "docs" / "reference" / "options.md"
     present = re.search(r"(?<=\|---\|---\|---\|---\|\n)(\|.*\n)+", page.read_text())
     assert present is not None
     if os.environ.get("FOH_RENDER"):
@@ -82,11 +74,11 @@ def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection)
     shop.execute("CREATE TABLE t (id int PRIMARY KEY, embedding vector(3))")
     shop.execute("SELECT foh.create_index('t', 't', 'embedding')")
     ranking = shop.execute("SELECT foh._ranking()").fetchone()[0]
-    rows = (ROOT / "docs" / "options.md").read_text()
+    rows = (ROOT / "docs" / "reference" / "options.md").read_text()
     [shown] = re.findall(r"^\| `shortlist` .*else (\d+) \|$", rows, flags=re.MULTILINE)
     assert int(shown) == ranking["shortlist_default"]
     [(times, looked)] = re.findall(
-        r"(three) times as many and at least (\d+)\.", (ROOT / "docs" / "search.md").read_text()
+        r"(three) times as many and at least (\d+)\.", (ROOT / "docs" / "explained" / "search.md").read_text()
     )
     assert (times, int(looked)) == ("three", ranking["looked"])
     assert ranking["looked_times"] == 3

@@ -357,5 +357,5 @@ def test_after_drop_table_every_command_says_drop_index(
 
 def test_requirements_are_said_in_the_same_words() -> None:
     root = Path(__file__).resolve().parents[2]
-    for file in ("README.md", "sql/install/check_pgvector.sql"):
+    for file in ("README.md", "sql/install/schema.sql"):
         assert REQUIREMENTS in (root / file).read_text(), file

@@ -26,20 +26,25 @@ from tests.support.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Pages whose blocks need what a database alone does not have: parameters (test_docs.py passes them), schedulers
-# (test_jobs.py), containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
-ELSEWHERE = {"search.md", "guides/jobs.md", "guides/containers.md", "guides/citus.md", "guides/replicas.md"}
+# Pages whose blocks need what a database alone does not have: schedulers (test_jobs.py),
+# containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
+ELSEWHERE = {
+    "how-to/jobs.md",
+    "how-to/containers.md",
+    "how-to/citus.md",
+    "how-to/replicas.md",
+}
 RUN = {"sql", "python"}
 NEEDS = {
-    "integrations/asyncpg.md": "asyncpg",
-    "integrations/django.md": "django",
-    "integrations/haystack.md": "haystack",
-    "integrations/langchain.md": "langchain_core",
+    "how-to/asyncpg.md": "asyncpg",
+    "how-to/django.md": "django",
+    "how-to/haystack.md": "haystack",
+    "how-to/langchain.md": "langchain_core",
 }
 
 
 # Pages that run programs of node, and the packages that these import.
-NODE = {"integrations/typescript.md": ("pg", "drizzle-orm")}
+NODE = {"how-to/typescript.md": ("pg", "drizzle-orm")}
 
 
 def node_modules(*packages: str) -> Path:

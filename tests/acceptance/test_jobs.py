@@ -24,7 +24,7 @@ from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours
 from tests.support.postgres import Database
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "jobs.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "jobs.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {
     found[1]: text
@@ -82,10 +82,8 @@ def test_every_recipe_has_commands() -> None:
         command.make_context(arguments[0], list(arguments[1:])).close()
     assert {name: sorted(names) for name, names in found.items()} == {
         "foh-pg-update.service": ["update"],
-        "foh-pg-evaluate.service": ["evaluate"],
         "foh-pg-watch.service": ["watch"],
         "foh-update.yaml": ["update"],
-        "foh-evaluate.yaml": ["evaluate"],
         "foh-watch.yaml": ["watch"],
         "foh_dags.py": ["evaluate", "status", "update"],
         "foh_jobs.py": ["evaluate", "update"],

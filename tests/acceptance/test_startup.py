@@ -127,5 +127,5 @@ def test_a_shell_completes(words: str, offered: str, tmp_path: Path) -> None:
         run, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
     assert (result.stdout, result.stderr) == (f"{offered}\n", "")
-    page = Path(__file__).resolve().parents[2] / "docs" / "guides" / "command-line.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
     assert COMPLETE.splitlines()[1] in page.read_text()

@@ -327,7 +327,9 @@ class TestNames:
                     f"DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (LIKE items INCLUDING ALL)".encode()
                 )
             called.execute("SELECT foh.create_index(%s, %s, 'embedding')", [name, table])
-        suffixes = [name for (name,) in called.execute("SELECT unnest(foh._suffixes())").fetchall()]
+        suffixes = [
+            name for (name,) in called.execute("SELECT suffix FROM foh._object_names('x')").fetchall()
+        ]
         objects = [
             f"{index}_{suffix.replace('_', '')}"
             for index in ("shop", "shop_source", "shop_inbox")

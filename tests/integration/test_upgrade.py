@@ -46,8 +46,8 @@ class Versions:
             for name in ("migrations", "sql"):
                 shutil.copytree(files.folder(name), directory / version / name)
         old, new = directory / "old", directory / "new"
-        (old / "sql/functions/gone.sql").write_text(GONE)
-        (new / "sql/functions/added.sql").write_text(ADDED)
+        (old / "sql/shared/gone.sql").write_text(GONE)
+        (new / "sql/shared/added.sql").write_text(ADDED)
         (new / "migrations/versions/0002_notes.py").write_text(SCRIPT)
         (new / "migrations/sql/0002_notes.sql").write_text(
             "CREATE TABLE foh.note (x @vector@.vector);\nALTER TABLE foh.run ADD COLUMN remark text;"
@@ -55,7 +55,7 @@ class Versions:
         (new / "migrations/sql/0002_down.sql").write_text(
             "ALTER TABLE foh.run DROP COLUMN remark;\nDROP TABLE foh.note;"
         )
-        candidates = new / "sql/index/search/candidates.sql"
+        candidates = new / "sql/index/search.sql"
         before = candidates.read_text()
         after = before.replace("probes int DEFAULT NULL)", "probes int DEFAULT NULL, salt int DEFAULT 0)")
         assert after != before

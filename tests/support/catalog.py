@@ -51,6 +51,6 @@ for _rights in ("relacl", "attacl", "proacl", "nspacl"):
 def dump(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     rows = connection.execute(QUERY).fetchall()
     if connection.execute("SELECT to_regclass('foh.template') IS NOT NULL").fetchone() == (True,):
-        rows += connection.execute("SELECT 'template', name, body FROM foh.template").fetchall()
+        rows += connection.execute("SELECT 'template', t.* FROM foh.template t").fetchall()
         rows += connection.execute("SELECT 'version', version_num FROM foh.alembic_version").fetchall()
     return sorted(rows, key=repr)

@@ -76,7 +76,7 @@ def test_serializable_writers_of_ascending_keys(database: Database, triggers: st
 def test_two_who_search_and_then_insert(
     database: Database, level: psycopg.IsolationLevel, aborted: bool
 ) -> None:
-    """Neither saw the row of the other, so no order explains both answers: docs/search.md says what to do."""
+    """Neither saw the row of the other, so no order explains both answers: docs/explained/search.md says what to do."""
     connection = database.connect("app_owner")
     connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(8))")
     connection.execute("SELECT foh.create_index('items', 'item', 'embedding')")

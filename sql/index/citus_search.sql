@@ -1,0 +1,339 @@
+-- Distributed tables of Citus, searching: these functions stand in for those of the same name, and two are on every node.
+
+-- foh: node waiting, if distributed
+-- The keys that wait in some shards of the inbox and are nearest to a query by the vectors that were noted, and the shard that each is
+-- in, for roles that may search but may not read the inbox. A key comes once for each of its entries.
+-- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted at a distance below reach. resync: one
+-- of the entries says that the whole table must be read again, or too many keys are without a vector.
+CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, wanted bigint,
+                                     OUT keys {key_type}[], OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = on
+SET jit = off
+AS $body$
+DECLARE
+    parts constant text := (SELECT string_agg(format('SELECT i.key, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
+                            FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
+BEGIN
+    EXECUTE $sql$
+        SELECT array_agg(e.key), array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
+        FROM (SELECT i.key, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
+              WHERE i.op <> 'd' ORDER BY 4 NULLS FIRST LIMIT $2) e$sql$
+    INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
+    reach := {noted_distance};
+END
+$body$;
+
+-- foh: node read, if distributed
+-- The step of a search that a node does for all shards it has: reads the rows of the keys found, and the nearest of those that wait in
+-- the inbox, with the rights of the caller, so that policies and the filter hold. shards, inboxes: the numbers of the shards that the
+-- coordinator knows to be here; homes: the shard of each key; places: a number of each key; path: the search_path of the caller, in which
+-- the filter was written.
+-- Returns arrays of keys, of distances and of places, null where the key waits, as three texts. Null where a shard is not here any more, or
+-- to be asked again; a single word where the lists cannot answer.
+CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
+                                  params jsonb, path text) RETURNS text[]
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+-- The lookup by key is pinned: the plan may have been made when the shards were empty.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $body$
+DECLARE
+    count constant int := cardinality(shards);
+    -- The statement that reads rows without a filter is prepared once in a session. A setting of the same name holds the numbers of the
+    -- shards that it reads, their oids, and the oids of their inboxes. On the coordinator this may be the session of a role that calls a
+    -- function of another: a statement that it prepared under that name would run with the rights of the other, so nothing is prepared.
+    own constant boolean := current_user = session_user;
+    prepared bigint[] := CASE WHEN own THEN nullif(current_setting('foh.{plan}', true), '')::bigint[] END;
+    gone boolean := true;
+    -- The shards for which something may wait, and their inboxes.
+    late_shards bigint[];
+    late_inboxes bigint[];
+    late_keys {key_type}[];
+    late_homes bigint[];
+    cut boolean := false;
+    reach float8;
+    resync boolean;
+    -- Several entries of an inbox may be about one key, and the row may have been deleted since.
+    most bigint := 2 * k::bigint + 16;
+    all_keys {key_type}[] := keys;
+    all_homes bigint[] := homes;
+    all_places bigint[] := places;
+    -- For each key the row out of its shard: that of no other shard is looked up, since PostgreSQL tests the number of the shard first.
+    -- Numbers of shards and the filter go in between.
+    opening constant text := $sql$
+        SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text]
+        FROM (SELECT s.key, {node_distance} AS distance, k.place
+              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($5) AS place) k
+              CROSS JOIN LATERAL ($sql$;
+    lookup constant text := $sql$SELECT s.{key} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
+    by_key constant text := $sql$ AND s.{key} OPERATOR(pg_catalog.=) k.key$sql$;
+    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $6 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $6$sql$;
+    statement text;
+    answer text[];
+BEGIN
+    LOOP
+        IF prepared[1 : count] = shards THEN
+            -- In an empty file nothing waits. A file that is not empty may hold nothing but deleted entries.
+            SELECT bool_or(s.readable IS NULL OR s.bytes IS NULL), array_agg(s.shard) FILTER (WHERE s.bytes > 0), array_agg(s.inbox) FILTER (WHERE s.bytes > 0)
+            INTO gone, late_shards, late_inboxes
+            FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox,
+                         has_table_privilege(unnest(prepared[count + 1 : 2 * count])::oid, 'SELECT') AS readable,
+                         pg_relation_size(unnest(prepared[2 * count + 1 : 3 * count])::oid::regclass) AS bytes) s;
+        END IF;
+        EXIT WHEN NOT gone;
+        prepared := shards || ARRAY(SELECT to_regclass({source_prefix} || s || '"')::oid::bigint FROM unnest(shards) s)
+                           || ARRAY(SELECT to_regclass({inbox_prefix} || s || '"')::oid::bigint FROM unnest(inboxes) s);
+        IF array_position(prepared, NULL) IS NOT NULL THEN
+            RETURN NULL;
+        END IF;
+        statement := opening || (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key, ' UNION ALL ') FROM unnest(shards) s)
+                     || closing;
+        IF own THEN
+            IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
+                DEALLOCATE {plan};
+            END IF;
+            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], bigint[], float8) AS ' || statement;
+            PERFORM set_config('foh.{plan}', prepared::text, false);
+        END IF;
+    END LOOP;
+    IF filter IS NOT NULL THEN
+        statement := opening || (SELECT string_agg(lookup || s || '" s WHERE k.home OPERATOR(pg_catalog.=) ' || s || by_key || ' AND (' || filter || E'\n)', ' UNION ALL ')
+                                 FROM unnest(shards) s) || closing;
+        PERFORM set_config('search_path', path, true);
+    END IF;
+    LOOP
+        IF late_shards IS NOT NULL THEN
+            SELECT w.keys, w.homes, w.cut, w.reach, w.resync INTO late_keys, late_homes, cut, reach, resync
+            FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, most) w;
+            IF resync THEN
+                RETURN ARRAY['resync'];
+            END IF;
+            SELECT pg_catalog.array_agg(w.key), pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO all_keys, all_homes, all_places
+            FROM (SELECT DISTINCT l.key, l.home, NULL::bigint AS place FROM (SELECT pg_catalog.unnest(late_keys) AS key, pg_catalog.unnest(late_homes) AS home) l
+                  UNION ALL
+                  SELECT f.* FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
+                  WHERE (f.key OPERATOR(pg_catalog.=) ANY (late_keys)) IS NOT TRUE) w;
+        END IF;
+        IF filter IS NULL AND own THEN
+            BEGIN
+                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, all_places, max_distance) INTO answer;
+            EXCEPTION WHEN invalid_sql_statement_name THEN
+                -- On the coordinator this is the session of the caller, who may have said DEALLOCATE ALL.
+                PERFORM pg_catalog.set_config('foh.{plan}', '', false);
+                RETURN NULL;
+            END;
+        ELSE
+            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_keys, all_homes, all_places, max_distance;
+        END IF;
+        EXIT WHEN NOT cut OR reach OPERATOR(pg_catalog.>) (max_distance OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8);
+        -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
+        -- noted may be rounded.
+        EXIT WHEN k OPERATOR(pg_catalog.<=) (
+            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::pg_catalog.float8[]) AS distance, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
+            WHERE r.place IS NULL AND r.distance OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8));
+        most := most OPERATOR(pg_catalog.*) 4;
+    END LOOP;
+    RETURN answer;
+END
+$body$;
+
+-- foh: function moment, if distributed, called by readers
+-- What a search compares before and after it has asked the nodes, and where the shards are. If version, last and placements have not
+-- changed, no pull has taken anything out of the inbox and no shard has moved in between. Numbers of placements only grow, so their sum
+-- grows with every move. whole: all shards are known. The arrays have a place for each shard, in the order of the hashes of their keys.
+CREATE OR REPLACE FUNCTION {moment}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean,
+                                    OUT shards bigint[], OUT inboxes bigint[], OUT tokens {key_type}[], OUT firsts int[], OUT nodes int[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    SELECT i.version, (SELECT t.seq FROM {stream} t ORDER BY t.seq DESC LIMIT 1), p.placements,
+           cardinality(p.shards) = (SELECT count(*) FROM pg_dist_shard d WHERE d.logicalrelid = {source_oid}::oid::regclass),
+           p.shards, p.inboxes, p.tokens, p.firsts, p.nodes
+    INTO version, last, placements, whole, shards, inboxes, tokens, firsts, nodes
+    FROM foh.index i,
+         (SELECT sum(p.placementid) AS placements, array_agg(p.shard) AS shards, array_agg(p.inbox) AS inboxes, array_agg(p.token) AS tokens,
+                 array_agg(p.first) AS firsts, array_agg(p.groupid) AS nodes
+          FROM (SELECT s.*, p.placementid, p.groupid FROM {shard} s JOIN pg_dist_placement p ON p.shardid = s.shard AND p.shardstate = 1 ORDER BY s.first) p) p
+    WHERE i.id = {id};
+END
+$body$;
+
+-- foh: function exact, if distributed, called by readers
+-- The answer where the lists cannot give a full one: every shard sends its nearest rows.
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
+RETURNS SETOF {result}
+LANGUAGE plpgsql VOLATILE ROWS 10
+-- Citus needs the values of the parameters to plan a statement.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+BEGIN
+    RETURN QUERY EXECUTE $sql$
+        SELECT s.key, {node_distance}, {node_distance}
+        FROM (SELECT s.{key} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
+END
+$body$;
+
+-- foh: function search, if distributed, called by readers
+-- The search of a distributed table: the same look-up as in any other search, on the coordinator, then one call for each node that has
+-- shards (see node_read), which reads the rows found and those that wait there. VOLATILE, so that each step sees what is committed when
+-- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
+CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
+                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
+RETURNS SETOF {result}
+LANGUAGE plpgsql VOLATILE ROWS 10 COST 10000
+-- Nothing is written: a node needs no transaction around what it is asked.
+SET citus.function_opens_transaction_block = off
+-- Planned once: Citus chooses the node when the plan is run.
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    near pg_catalog.record;
+    before pg_catalog.record;
+    since pg_catalog.record;
+    node pg_catalog.record;
+    dial pg_catalog.float8 := {dial_factor}(labels);
+    -- What the next look-up is asked for.
+    reach int := probes;
+    -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
+    times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
+    again boolean := false;
+    more bigint;
+    path pg_catalog.text;
+    query_text pg_catalog.text := query::pg_catalog.text;
+    answer pg_catalog.text[];
+    fallback boolean;
+    rows_keys {key_type}[];
+    rows_distances pg_catalog.float8[];
+    -- Where the key is in near.keys; null where the row waits.
+    rows_places bigint[];
+    keys {key_type}[];
+    distances pg_catalog.float8[];
+    scores pg_catalog.float8[];
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
+    settled int;
+    -- Whether rows are ranked by their bits alone.
+    by_bits boolean;
+BEGIN
+    {refuse_arguments}
+    path := pg_catalog.current_setting('search_path');
+    IF filter IS NOT NULL THEN
+        -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit
+        -- the other, so only a single expression passes.
+        EXECUTE $sql$SELECT ARRAY[
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ]::boolean[] FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE false$sql$ USING params;
+    END IF;
+    LOOP
+        before := {moment}();
+        near := {near}(query, k, reach, shortlist, recall, dial, times, again);
+        IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
+            PERFORM foh._refuse_changed({name});
+        END IF;
+        -- A transaction that keeps one snapshot of the coordinator would not see what a pull has moved since.
+        EXIT WHEN near.fallback IS NOT NULL OR NOT before.whole
+                  OR pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed';
+        fallback := false;
+        rows_keys := '{}';
+        rows_distances := '{}';
+        rows_places := '{}';
+        -- Citus finds the shard of a row by the hash of its key.
+        FOR node IN
+            SELECT n.token, n.shards, n.inboxes, w.keys, w.homes, w.places
+            FROM (SELECT n.node, (pg_catalog.array_agg(n.token))[1] AS token, pg_catalog.array_agg(n.shard) AS shards, pg_catalog.array_agg(n.inbox) AS inboxes
+                  FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
+                               pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n GROUP BY n.node) n
+            CROSS JOIN LATERAL (SELECT pg_catalog.array_agg(w.key) AS keys, pg_catalog.array_agg(before.shards[w.at]) AS homes, pg_catalog.array_agg(w.place) AS places
+                                FROM (SELECT w.key, w.place, pg_catalog.width_bucket(pg_catalog.worker_hash(w.key{key_collate}), before.firsts) AS at
+                                      FROM pg_catalog.unnest(near.keys) WITH ORDINALITY AS w (key, place)) w
+                                WHERE before.nodes[w.at] OPERATOR(pg_catalog.=) n.node) w
+        LOOP
+            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, k, max_distance, filter, params, path) INTO answer
+            FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
+            EXIT WHEN answer IS NULL;
+            IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
+                fallback := true;
+            ELSIF answer[1] IS NOT NULL THEN
+                rows_keys := rows_keys OPERATOR(pg_catalog.||) answer[1]::{key_type}[];
+                rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[2]::pg_catalog.float8[];
+                rows_places := rows_places OPERATOR(pg_catalog.||) answer[3]::pg_catalog.int8[];
+            END IF;
+        END LOOP;
+        since := {moment}();
+        CONTINUE WHEN answer IS NULL OR before.version OPERATOR(pg_catalog.<>) since.version OR before.placements OPERATOR(pg_catalog.<>) since.placements
+                      OR coalesce(before.last, 0::pg_catalog.int8) OPERATOR(pg_catalog.<>) coalesce(since.last, 0::pg_catalog.int8);
+        EXIT WHEN fallback;
+        by_bits := near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL;
+        -- Of a row that waits nobody knows yet of what kind it is.
+        SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+        FROM (SELECT e.key, CASE WHEN NOT by_bits OR e.bits IS NULL THEN e.distance END AS distance,
+                     {score}(CASE WHEN NOT by_bits THEN e.distance WHEN e.bits IS NULL THEN e.distance OPERATOR(pg_catalog./) near.scale ELSE {bit_score}(e.bits) END,
+                             near.leans[e.place]) AS score
+              FROM (SELECT f.key, f.distance, f.place, near.bits[f.place] AS bits
+                    FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_distances) AS distance, pg_catalog.unnest(rows_places) AS place) f) e
+              ORDER BY 3 LIMIT k) t;
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
+            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN;
+        END IF;
+        EXIT WHEN near.exhausted;
+        IF max_distance IS NULL THEN
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
+        ELSE
+            -- A look at four times as much that finds no more ends the search, as it does for any other table.
+            more := 4;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+        END IF;
+        reach := least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int;
+        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+        again := true;
+    END LOOP;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
+END
+$body$;
+
+-- foh: function candidates, if distributed, called by readers
+-- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights; and the rows that wait in the
+-- inbox. The score is an estimate from the bits alone, null for rows that wait and where the lists cannot answer; there is no distance.
+CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+RETURNS SETOF {result}
+LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
+SET search_path = pg_catalog, pg_temp
+-- Citus needs the values of the parameters to plan a statement.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+#variable_conflict use_column
+DECLARE
+    near record;
+    wanted {key_type}[];
+    seen {key_type}[];
+BEGIN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL, NULL);
+    near := {near}($1, 10000000, $2, 0, NULL, 0, 1, false);
+    IF near.fallback = 'changed' THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
+    IF near.fallback IS NOT NULL THEN
+        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{embedding} IS NOT NULL;
+    ELSE
+        wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
+        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{key} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
+    END IF;
+    RETURN QUERY SELECT e.key, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
+                 FROM (SELECT u.key, n.bits FROM unnest(seen) AS u (key)
+                       LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) n ON n.key = u.key) e;
+END
+$body$;

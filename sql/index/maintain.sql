@@ -1,0 +1,138 @@
+-- What the updater and the evaluation ask of an index.
+
+-- foh: function rows, called by updaters
+-- Rows of the source for an updater, which may not read the source itself: the rows of some keys; or, in the order of the key, a
+-- page after a key, a sample, or a part of the rows that never train. x is null where the embedding cannot be used; only a
+-- page has such rows. The first 32 bits of a digest of the key decide what is held out and the second 32 bits what is
+-- sampled, so that one does not depend on the other.
+CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
+                                  sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
+SET row_security = off
+SET plan_cache_mode = force_custom_plan
+SET work_mem = '64MB'
+AS $body$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._open({tables_text});
+    IF keys IS NOT NULL THEN
+        RETURN QUERY SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source} s
+                                      WHERE s.{key} = ANY ($1{key_collate}) OFFSET 0) v WHERE v.x IS NOT NULL;
+    ELSIF wanted IS NOT NULL AND after IS NULL THEN
+        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT wanted;
+    ELSIF wanted IS NOT NULL THEN
+        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL AND s.{key} > $2{key_collate} ORDER BY s.{key} LIMIT wanted;
+    ELSE
+        RETURN QUERY SELECT v.key, v.x, v.labels
+                     FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels
+                           FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
+                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                     WHERE v.x IS NOT NULL ORDER BY v.key;
+    END IF;
+END
+$body$;
+
+-- foh: function unchanged, called by updaters
+-- The number of rows of the source that have an embedding, or 0 where counted is false; null where the source no longer looks
+-- as the index recorded it.
+CREATE OR REPLACE FUNCTION {unchanged}(counted boolean DEFAULT false) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+SET row_security = off
+AS $body$
+BEGIN
+    IF {intact}((SELECT i.source FROM foh.index i WHERE i.id = {id})) IS NOT TRUE THEN
+        RETURN NULL;
+    ELSIF counted THEN
+        PERFORM foh._open({tables_text});
+        RETURN (SELECT count(*) FROM {source} s WHERE s.{embedding} IS NOT NULL);
+    END IF;
+    RETURN 0;
+END
+$body$;
+
+-- foh: function follow, called by updaters
+-- Queues the keys that partitions took with them or brought along; foh._follow calls it.
+-- lost: a partition was emptied or is gone. attached: partitions with rows that no trigger may have seen.
+CREATE OR REPLACE FUNCTION {follow}(lost boolean, attached oid[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.
+SET row_security = off
+SET plan_cache_mode = force_custom_plan
+SET work_mem = '64MB'
+SET jit = off
+AS $body$
+DECLARE
+    queued bigint := 0;
+    n bigint;
+BEGIN
+    PERFORM foh._open({tables_text});
+    IF lost THEN
+        -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
+        -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT i.key, 'l', 0, 2147483647, true FROM {item} i WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} = i.key{key_collate});
+        GET DIAGNOSTICS queued = ROW_COUNT;
+    END IF;
+    IF attached <> '{}' THEN
+        -- Rows that came by INSERT or UPDATE have an entry.
+        INSERT INTO {stream} (key, op, version, center)
+        SELECT s.{key}, 'u', 0, 0 FROM {source} s
+        WHERE s.tableoid = ANY (attached) AND s.{embedding} IS NOT NULL
+          AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = s.{key}{our_collate} AND e.op <> 'l');
+        GET DIAGNOSTICS n = ROW_COUNT;
+        queued := queued + n;
+    END IF;
+    RETURN queued;
+END
+$body$;
+
+-- foh: function label_counts, called by updaters
+-- The most frequent labels in a sample of about that many percent of the pages of the source.
+CREATE OR REPLACE FUNCTION {label_counts}(percent float8, top int) RETURNS TABLE (name text, rows bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $body$
+#variable_conflict use_column
+BEGIN
+    PERFORM foh._open({tables_text});
+    RETURN QUERY
+        SELECT l.name, count(*)
+        FROM (SELECT {labels_of} AS labels FROM {source} s TABLESAMPLE SYSTEM (percent)) r
+        CROSS JOIN LATERAL (SELECT DISTINCT u.name FROM unnest(r.labels) AS u (name) WHERE u.name IS NOT NULL) l
+        GROUP BY l.name ORDER BY 2 DESC, 1 LIMIT top;
+END
+$body$;
+
+-- foh: function answer, called by updaters
+-- What a search finds, with the rights of the table's owner, for an updater that measures the index. step says what to return.
+-- answer: the rows of the answer. The other steps return what a search has on the way to it, or null where the lists cannot
+-- answer. lists: all rows of the probed lists. bits: the nearest rows by geometry bits, among which the labels then choose.
+-- shortlist: the rows whose exact distance is computed.
+CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer') RETURNS {key_type}[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $body$
+BEGIN
+    PERFORM foh._open({tables_text});
+    IF step = 'lists' THEN
+        RETURN (SELECT n.keys FROM {near}(query, 10000000, NULL, 0, NULL, 0, 1, false) n);
+    ELSIF step = 'bits' THEN
+        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) s,
+                                   {near}(query, greatest({looked}, {looked_times} * greatest(k, s.ranked)), s.probes, 0, NULL, 0, 1, false) n);
+    ELSIF step = 'shortlist' THEN
+        RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) n);
+    END IF;
+    RETURN ARRAY(SELECT r.{key} FROM {search}(query, k) r);
+END
+$body$;

@@ -1,0 +1,191 @@
+-- The first step of a search, as the owner of schema foh: the keys of the rows that may be nearest.
+
+-- foh: function state
+-- Whether the lists of the index can answer a search; fallback is a code that says why not (see foh._fallback). A plain
+-- SQL function that returns a table, so that it is inlined.
+-- unplaced: keys that neither a list nor a center leads to, those of far rows among them. A search must read their rows from the source.
+CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $body$
+    SELECT s.version, s.truncated, s.unplaced,
+           CASE WHEN s.status = 'building' THEN 'building'
+                WHEN NOT s.intact THEN 'changed'
+                WHEN s.resync THEN 'resync'
+                -- Rows are read one by one, up to about a hundredth of the table; more of them are cheaper to scan.
+                WHEN cardinality(s.unplaced) > s.most THEN 'unplaced'
+                WHEN s.small AND (SELECT count(*) FROM (SELECT FROM {item} LIMIT {exact_rows} + 1) x)
+                     + (SELECT count(*) FROM (SELECT FROM {stream} LIMIT {exact_rows} + 1) y) <= {exact_rows} THEN 'small'
+           END
+    FROM (SELECT i.version, i.status, m.small, b.most, foh._source_intact(i) AS intact, t.truncated,
+                 EXISTS (SELECT FROM {stream} r WHERE r.op = 'r' AND NOT r.fresh) AS resync,
+                 ARRAY(SELECT u.key FROM {stream} u
+                       WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
+                         AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND {later} > u.seq AND o.op <> 'l' OFFSET 0)
+                       LIMIT b.most + 1)
+                 || ARRAY(SELECT f.key FROM unnest(m.far::{key_type}[]) AS f (key)
+                          WHERE t.truncated = 0 AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = f.key AND o.op <> 'l' OFFSET 0)) AS unplaced
+          FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
+          CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
+          -- A page holds about 150 items. The size of the table is always up to date, unlike statistics.
+          CROSS JOIN (SELECT greatest({most_unplaced}, 2 * pg_relation_size({item_text}::regclass) / 8192) AS most OFFSET 0) b
+          WHERE i.id = {id} OFFSET 0) s
+$body$;
+
+-- foh: function nearest_centers
+-- The centers nearest to the bits of a query or of a row, the nearest first, found through the nearest areas; of equally near ones the first
+-- comes first. The home of a row is what this returns first: see foh_pg/clustering/homes.py, which finds the same.
+-- A plain SQL function that returns a table, so that it is inlined. The bits must be a variable or a column: an expression would be computed
+-- again for every center.
+CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, wanted int) RETURNS TABLE (center int)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $body$
+    SELECT c.center
+    FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
+          WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
+                                    ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 4))) c
+    ORDER BY c.geometry OPERATOR({vector}.<~>) $1, c.center LIMIT $2
+$body$;
+
+-- foh: fragment found
+-- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
+          -- twice, each time inside a larger statement: so the keys are never stored in between.
+          SELECT e.key, e.distance::int AS distance, e.marks
+          FROM ({distinct_open}SELECT u.key, u.marks, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
+                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
+                      FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0) u
+                UNION ALL
+                -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
+                SELECT t.key, t.marks, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
+                FROM (SELECT unnest(centers) AS center) c
+                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq FROM {stream} t
+                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{distinct_close}
+                ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
+          -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
+          WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
+          LIMIT looked
+
+-- foh: fragment second_look, if labels
+-- Which kind of row is the query? The rows that are nearest by bits and by learned code, which leans on the labels of a stored row and
+        -- guesses those of the query, vote with their labels. Labels with at least half as many votes as the first are likely. A row whose
+        -- labels are all others is put back. A row without labels may be of any kind, and stays where it is.
+        SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, bits, leans
+        FROM (WITH found AS MATERIALIZED ({found}),
+              likely AS MATERIALIZED (
+                  SELECT translate(v.votes, '0123456789', CASE WHEN v.votes LIKE '%9%' THEN '0000011111' WHEN v.votes LIKE '%8%' OR v.votes LIKE '%7%' THEN '0000111111'
+                                                               WHEN v.votes LIKE '%6%' OR v.votes LIKE '%5%' THEN '0001111111'
+                                                               WHEN v.votes LIKE '%4%' OR v.votes LIKE '%3%' THEN '0011111111' ELSE '0111111111' END)::varbit
+                         || {zeros} AS labels
+                  -- Signatures are added as if they were decimal numbers: each digit of the sum counts the votes of a label. So there are nine voters.
+                  FROM (SELECT lpad(sum(substring(e.marks FROM 1 FOR {signature_bits})::text::numeric)::text, {signature_bits}, '0') AS votes
+                        FROM (SELECT f.marks FROM found f WHERE bit_count(f.marks & {signature_mask}) > 0
+                              ORDER BY f.distance::float8 * {bit_distance} + weight_code * ((f.marks & {code_mask}) OPERATOR({vector}.<~>) query_marks) / {bits}::float8
+                              LIMIT {voters}) e) v)
+              SELECT e.key, e.distance, e.lean
+              FROM (SELECT f.key, f.distance, CASE WHEN bit_count(f.marks & {signature_mask}) > 0 AND bit_count(f.marks & l.labels) = 0 THEN lean ELSE 0::float8 END AS lean
+                    FROM found f CROSS JOIN likely l OFFSET 0) e
+              ORDER BY e.distance::float8 * (1::float8 + e.lean) LIMIT wanted) r;
+
+-- foh: fragment second_look
+RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
+
+-- foh: function near, called by readers
+-- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
+-- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
+-- First the geometry bits choose well more than are wanted. Then the nearest of them vote what kind of row the query is, and rows
+-- that are known to be of another kind are put back (see second_look).
+-- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
+-- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
+-- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
+-- the farther away are the nearest of them, and the more lists are read. bits: how many geometry bits differ; null for keys that must
+-- be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
+-- with an estimate from bits.
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+-- The shape of the plans is pinned: they may have been made when the tables were empty.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_memoize = off
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    -- Whether the state of the index must be looked at more closely.
+    odd boolean;
+    -- Whether an entry of the stream may replace one of a list or of the stream.
+    replaced boolean;
+    truncated bigint := 0;
+    unplaced {key_type}[];
+    centers int[];
+    query_geometry bit({geometry_bits});
+    query_marks bit({mark_bits});
+    -- How much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row of another
+    -- kind than the query is put back.
+    weight_code float8;
+    lean float8;
+    wanted int;
+    -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
+    looked bigint;
+BEGIN
+    -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
+    -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
+    -- One statement for all that does not depend on the answer: the state of the index, the weights, the bits of the query and
+    -- the nearest centers. What is needed twice stands in a subquery of its own.
+    SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
+               OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
+           EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
+           m.ranked, m.probes, m.weight_code, m.lean, q.geometry, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
+    INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
+    FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
+                 CASE WHEN probes IS NOT NULL OR share IS NULL THEN {probes_chosen} ELSE least({probes_chosen}::float8 * {more_probes}, 1e7::float8)::int END AS probes,
+                 {shortlist_chosen} AS ranked,
+                 -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
+                 (SELECT bit_or(p.mask) FROM {projection} p
+                  WHERE m.lean > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
+          FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
+                FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m OFFSET 0) m
+    CROSS JOIN (SELECT {query_geometry} AS geometry FROM {quantizer} g OFFSET 0) q;
+    IF odd THEN
+        SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
+        IF fallback IS NOT NULL THEN
+            RETURN;
+        END IF;
+        -- Even an unplaced entry that was the first of its key may replace one of a list: a build may have read its row.
+        replaced := replaced OR cardinality(unplaced) > 0;
+    END IF;
+    IF recall >= 1::float8 THEN
+        fallback := 'asked';
+        RETURN;
+    END IF;
+    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 WHEN share IS NOT NULL THEN greatest(k::float8, {fewer_rows} * ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
+    -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
+    IF again THEN
+        IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN
+            -- To read the source is cheaper than a third of the lists, with a lookup for each entry.
+            exhausted := true;
+            RETURN;
+        END IF;
+    END IF;
+    exhausted := cardinality(centers) < probes;
+    IF lean > 0::float8 THEN
+        looked := greatest({looked}, {looked_times}::float8 * wanted::float8);
+        {second_look}
+    ELSE
+        looked := wanted;
+        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, bits
+        FROM ({found}) f;
+    END IF;
+    IF unplaced IS NOT NULL THEN
+        keys := unplaced || keys;
+        bits := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || bits;
+        -- Nobody knows yet of what kind these rows are.
+        leans := array_fill(0::float8, ARRAY[cardinality(unplaced)]) || leans;
+    END IF;
+END
+$body$;

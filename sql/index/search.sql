@@ -1,0 +1,351 @@
+-- The search that users call, with their own rights, and what explains it.
+
+-- foh: function dial_factor, called by readers
+-- The factor of the learned weights that the argument labels of a search stands for (see foh._dial_factor); option dial where it is null.
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- operator with its schema.
+CREATE OR REPLACE FUNCTION {dial_factor}(labels float8) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $body$
+    SELECT {dial_factor_of}
+$body$;
+
+-- foh: function exact_distance, called by readers
+-- The distance of a row from a query, by the index's metric, as the operators of pgvector give it.
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- operator with its schema.
+CREATE OR REPLACE FUNCTION {exact_distance}(x {vector}.vector, query {vector}.vector) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $body$
+    SELECT {exact_distance_of}
+$body$;
+
+-- foh: function score, called by readers
+-- What a row is ranked by: its distance, and what the labels add to it. A row of another kind than the query counts as if it were so many
+-- times farther away, so a row at distance 0 stays first. A negative inner product grows, too.
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- operator with its schema.
+CREATE OR REPLACE FUNCTION {score}(distance float8, lean float8) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $body$
+    SELECT $1 OPERATOR(pg_catalog.+) (coalesce($2, 0::pg_catalog.float8) OPERATOR(pg_catalog.*) pg_catalog.abs($1))
+$body$;
+
+-- foh: function bit_score, called by readers
+-- The score of a row of which only the number of differing geometry bits is known: on the scale of the exact distance.
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- operator with its schema.
+CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $body$
+    SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) {bit_distance}
+$body$;
+
+-- foh: fragment refuse_arguments
+-- The first thing in every search. Reads its arguments query, k, probes, shortlist, labels and recall. It stands here in full since a call
+    -- would cost every search.
+    -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
+    IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
+    IF query IS NULL OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
+       OR k OPERATOR(pg_catalog.<) 1 OR probes OPERATOR(pg_catalog.<) 1 OR shortlist OPERATOR(pg_catalog.<) 0
+       OR labels OPERATOR(pg_catalog.<) 0::pg_catalog.float8 OR labels OPERATOR(pg_catalog.>) 1::pg_catalog.float8
+       OR recall OPERATOR(pg_catalog.<=) 0::pg_catalog.float8 OR recall OPERATOR(pg_catalog.>) 1::pg_catalog.float8 THEN
+        PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
+    END IF;
+
+-- foh: function exact, called by readers
+-- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance.
+CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
+RETURNS SETOF {result}
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+-- A scan is wanted here; the search that calls this function has switched scans off for its lookups.
+SET enable_seqscan = on
+SET enable_bitmapscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
+AS $body$
+BEGIN
+    RETURN QUERY EXECUTE $sql$
+        SELECT d.key, d.distance, d.distance
+        FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
+              FROM (SELECT $2 AS params) v
+              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) d
+        WHERE $4 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $4 ORDER BY 2, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
+END
+$body$;
+
+-- foh: function exact_few, called by readers
+-- The answer where few rows pass a condition: these rows, found by whatever index the application has for it, in the order of the exact distance.
+-- Null where more than most rows pass, whatever PostgreSQL has estimated.
+CREATE OR REPLACE FUNCTION {exact_few}(query {vector}.vector, k int, condition text, params jsonb, max_distance float8, most bigint,
+                                       OUT keys {key_type}[], OUT distances float8[])
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = on
+SET enable_bitmapscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
+AS $body$
+#variable_conflict use_variable
+BEGIN
+    EXECUTE $sql$
+        SELECT coalesce(pg_catalog.array_agg(s.key), '{}'), pg_catalog.array_agg(s.distance)
+        FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
+              FROM (SELECT $2 AS params) v
+              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+                  $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
+              ) OFFSET 0) s LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING query, params, most;
+    IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.>) most THEN
+        keys := NULL;
+        RETURN;
+    END IF;
+    SELECT coalesce(pg_catalog.array_agg(t.key), '{}'), pg_catalog.array_agg(t.distance) INTO keys, distances
+    FROM (SELECT d.key, d.distance FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(distances) AS distance) d
+          WHERE d.distance IS NOT NULL AND (max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance)
+          ORDER BY 2, 1 LIMIT k) t;
+END
+$body$;
+
+-- foh: function search, called by readers
+-- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
+-- of the source, written by the application's author; values of its users go in through params, which the filter reads as
+-- params ->> 'name'. labels, from 0 to 1, says how much the labels count: 0 asks for the nearest vectors and nothing else, 1 for the rows
+-- likeliest to share a label. recall, up to 1, asks for so much of the exact answer; 1 reads the source itself. max_distance: no row
+-- farther than that; fewer than k rows come back where there are fewer.
+-- distance: that of the row from the query, by the index's metric; null where nothing was read from the source (shortlist 0). score: what
+-- the rows are ordered by, the distance and what the labels add to it.
+-- There is no SET search_path: the filter must see the functions that its author sees. So our own code
+-- names every operator and function with its schema.
+CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+                                    filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
+                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
+RETURNS SETOF {result}
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
+SET plan_cache_mode = force_generic_plan
+-- The lookup by key is pinned: the plan may have been made when the table was empty.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_memoize = off
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    near pg_catalog.record;
+    dial pg_catalog.float8 := {dial_factor}(labels);
+    -- How a condition is best answered, and about how many of the rows pass it.
+    way pg_catalog.record;
+    share pg_catalog.float8;
+    -- How many times k rows are looked at, since some rows do not pass the filter.
+    times bigint := 1;
+    more bigint;
+    keys {key_type}[];
+    distances pg_catalog.float8[];
+    scores pg_catalog.float8[];
+    -- How many rows the last look returned.
+    returned int;
+    -- How many rows within max_distance the look before returned.
+    settled int;
+BEGIN
+    {refuse_arguments}
+    IF filter IS NOT NULL THEN
+        IF pg_catalog.to_regclass({source_text}) IS NULL THEN
+            PERFORM foh._refuse_changed({name});
+        END IF;
+        -- The filter must fit between brackets here and between parentheses below. Text that closes one of them does not fit the
+        -- other, so only a single expression passes.
+        EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
+        way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+            -- Rows that are read exactly are ranked by distance alone, as in a small index.
+            CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END);
+        share := way.share;
+        IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
+            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, filter, params, max_distance, way.most) f;
+            IF keys IS NOT NULL THEN
+                RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(distances);
+                RETURN;
+            END IF;
+            -- PostgreSQL was wrong, and nobody knows how many rows pass.
+            share := 0.25;
+        END IF;
+        times := least(pg_catalog.ceil(1 OPERATOR(pg_catalog./) share), 10000000);
+    END IF;
+    near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
+    IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
+    WHILE near.fallback IS NULL LOOP
+        IF filter IS NOT NULL THEN
+            EXECUTE $sql$
+                SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
+                FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
+                             {score}(CASE WHEN d.bits IS NULL THEN d.distance OPERATOR(pg_catalog./) $8 ELSE {bit_score}(d.bits) END, d.lean) AS score
+                      FROM (SELECT e.key, e.bits, e.lean, {exact_distance}(s.x, $1) AS distance
+                            FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS bits, pg_catalog.unnest($5) AS lean) e
+                            CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key AND (
+                                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+                            ) OFFSET 0) s
+                            WHERE s.x IS NOT NULL OFFSET 0) d
+                      WHERE $6 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $6
+                      ORDER BY 3 LIMIT $7) t$sql$
+                INTO keys, distances, scores
+                USING query, params, near.keys, CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.bits END, near.leans, max_distance, k,
+                      CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.scale ELSE 1::pg_catalog.float8 END;
+        ELSIF near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN
+            -- Usually the caller can see all rows that were found: one check covers them all.
+            RETURN QUERY SELECT e.key, NULL::pg_catalog.float8, {score}({bit_score}(e.bits), e.lean)
+                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
+                         WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.bits, NULL) IS NULL
+                           AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
+                                           WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) q.key OFFSET 0));
+            IF FOUND THEN
+                RETURN;
+            END IF;
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT d.key, d.distance, {score}(coalesce(d.distance OPERATOR(pg_catalog./) near.scale, {bit_score}(d.bits)), d.lean) AS score
+                  FROM (SELECT e.key, e.bits, e.lean, CASE WHEN e.bits IS NULL THEN {exact_distance}(s.x, query) END AS distance
+                        FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
+                        CROSS JOIN LATERAL (SELECT CASE WHEN e.bits IS NULL THEN {to_vector} END AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        WHERE e.bits IS NOT NULL OR s.x IS NOT NULL OFFSET 0) d
+                  ORDER BY 3 LIMIT k) t;
+        ELSE
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
+            FROM (SELECT d.key, d.distance, {score}(d.distance, d.lean) AS score
+                  FROM (SELECT e.key, e.lean, {exact_distance}(s.x, query) AS distance
+                        FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.leans) AS lean) e
+                        CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        WHERE s.x IS NOT NULL OFFSET 0) d
+                  WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
+                  ORDER BY 3 LIMIT k) t;
+        END IF;
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
+            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN;
+        END IF;
+        EXIT WHEN near.exhausted;
+        IF max_distance IS NULL THEN
+            -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
+            -- says how many more to read.
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
+        ELSE
+            -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
+            -- nothing pass says nothing about the distance.
+            more := 4;
+            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+        END IF;
+        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+        near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
+    END LOOP;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
+END
+$body$;
+
+-- foh: function candidates, called by readers
+-- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights.
+-- The score is an estimate from the bits alone, null where the lists cannot answer; there is no distance.
+CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+RETURNS SETOF {result}
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1000 COST 10000
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $body$
+#variable_conflict use_column
+DECLARE
+    near record;
+BEGIN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL, NULL);
+    near := {near}($1, 10000000, $2, 0, NULL, 0, 1, false);
+    IF near.fallback = 'changed' THEN
+        PERFORM foh._refuse_changed({name});
+    ELSIF near.fallback IS NOT NULL THEN
+        RETURN QUERY SELECT s.{key}, NULL::float8, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
+    ELSE
+        RETURN QUERY SELECT e.key, NULL::float8, {bit_score}(e.bits)
+                     FROM (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) e
+                     CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
+    END IF;
+END
+$body$;
+
+-- foh: function explain, called by readers
+-- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
+CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL)
+RETURNS TABLE (step text, value text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    dial float8 := {dial_factor}(labels);
+    -- The model, and what was chosen by it.
+    chosen record;
+    target float8 := coalesce(recall, {recall_option}::float8);
+    -- The query under the name that it has in a search.
+    vector {vector}.vector := query;
+    geometry bit({geometry_bits});
+    centers int[];
+    s record;
+BEGIN
+    PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
+    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
+    SELECT * INTO s FROM {state}();
+    IF s.fallback IS DISTINCT FROM 'changed' THEN
+        -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
+        -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
+        -- find all other locks taken.
+        PERFORM foh._open({tables_text});
+    END IF;
+    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
+    FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
+    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
+    IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
+        target := {recall_default};
+    END IF;
+    RETURN QUERY
+        SELECT v.step, v.value FROM (VALUES
+            ('version', s.version::text),
+            ('fallback', coalesce(foh._fallback(coalesce(s.fallback, CASE WHEN recall >= 1 THEN 'asked' END)), 'none')),
+            ('centers', (SELECT count(*)::text FROM {center})),
+            ('centers probed', cardinality(centers)::text),
+            ('list entries read', (SELECT coalesce(sum(cardinality(l.ids)), 0)::text FROM {list} l WHERE l.center = ANY (centers) AND s.truncated = 0)),
+            ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
+                                  AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
+            ('stream rows', (SELECT count(*)::text FROM {stream})),
+            ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
+                       ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
+                                   1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
+            ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
+            ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
+        ) AS v (step, value);
+END
+$body$;
+
+-- foh: function describe, called by readers and updaters
+-- What a client must know of the index to call its functions; open to its readers, who may not read foh.index.
+CREATE OR REPLACE FUNCTION {describe}()
+RETURNS TABLE (source text, key text, key_type text, embedding text, labels text, dimensions int, bits int, distance text,
+               version bigint, vector_schema text, vector_type oid)
+LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT i.source_name, i.key::text, i.key_type::text, i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
+           i.version, n.nspname::text, t.oid
+    FROM foh.index i, pg_extension e
+    JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'vector'
+    WHERE i.id = {id} AND e.extname = 'vector'
+$body$;

@@ -1,1 +1,0 @@
-RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};

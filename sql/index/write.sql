@@ -1,0 +1,279 @@
+-- What happens in the transaction of a write: a trigger of the table appends to the stream.
+
+-- foh: function place
+-- The bits and the home of a row: the center that a search by its vector finds first, or 0 where there is none yet.
+-- A plain SQL function, so that it is inlined: bits, home and version then share the snapshot of one statement.
+CREATE OR REPLACE FUNCTION {place}(x {vector}.vector, labels text[]) RETURNS TABLE (geometry bit, marks bit, center int)
+LANGUAGE sql STABLE
+AS $body$
+    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM {nearest_centers}(r.geometry, 1) n), 0)
+    FROM (
+        SELECT {row_geometry} AS geometry, {row_marks} AS marks
+        FROM (
+            SELECT a.signature,
+                   (SELECT coalesce(bit_or(p.mask) FILTER (
+                               WHERE -(p.weights OPERATOR({vector}.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
+                           {zeros})
+                    FROM {projection} p) AS code
+            FROM (
+                SELECT l.anchor, l.signature,
+                       CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
+                FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
+                      -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
+                      -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
+                      FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
+                      CROSS JOIN LATERAL (SELECT d.label, d.projection FROM foh.label d WHERE d.name = u.name AND d.index + 0 = {id} OFFSET 0) d) l,
+                     (SELECT o.mean FROM foh.model o
+                      WHERE o.index = {id} AND o.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})) m
+                OFFSET 0) a
+            OFFSET 0) b
+        CROSS JOIN {quantizer} g
+        OFFSET 0) r
+$body$;
+
+-- foh: function record
+-- The stream entry of one key and its row; x is null where the row is gone or cannot be indexed. first: the key may be new to
+-- the index. A far row has an entry without bits or home, so that searches read the row itself. A plain SQL function, so that it is
+-- inlined, as place in it is.
+CREATE OR REPLACE FUNCTION {record}(key {key_type}, x {vector}.vector, labels text[], first boolean)
+RETURNS TABLE (op "char", version bigint, center int, geometry bit, marks bit, fresh boolean)
+LANGUAGE sql STABLE
+AS $body$
+    SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = {id}),
+           coalesce(p.center, CASE WHEN $2 IS NULL THEN 2147483647 ELSE 0 END), p.geometry, p.marks,
+           -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
+           -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
+           -- OFFSET 0: a lookup for each key, never all keys at once.
+           CASE WHEN $4 AND p.center IS NOT NULL AND current_setting('transaction_isolation') LIKE 'read %'
+                THEN NOT EXISTS (SELECT FROM {item} i WHERE i.key = $1{our_collate} OFFSET 0)
+                     AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = $1{our_collate} OFFSET 0)
+                ELSE false END
+    FROM (SELECT CASE WHEN {vector}.vector_norm($2) <= {longest} THEN $2 END AS x OFFSET 0) near LEFT JOIN LATERAL {place}(near.x, $3) p ON near.x IS NOT NULL
+$body$;
+
+-- foh: function intact
+-- Whether the tables of the index still look as recorded; null where the index is gone. Called first by every trigger:
+-- no ALTER of the application's table may make its writes fail. A table that is not the index's own is refused.
+-- Written out for each index, since every statement that writes to the source pays for it.
+CREATE OR REPLACE FUNCTION {intact}(relation oid) RETURNS boolean
+LANGUAGE plpgsql STABLE{shows_shards}
+AS $body$
+DECLARE
+    ours boolean;
+    intact boolean;
+BEGIN
+    SELECT relation = i.source OR relation = i.labels_from OR pg_partition_root(relation) IN (i.source, i.labels_from),
+           {columns_intact}
+    INTO ours, intact
+    FROM foh.index i WHERE i.id = {id};
+    IF FOUND AND ours IS NOT TRUE THEN
+        RAISE EXCEPTION 'foh: % is not a table of index %', relation::regclass, quote_literal({name})
+            USING ERRCODE = 'insufficient_privilege',
+                  HINT = 'The triggers of an index belong on the table it was created for.';
+    END IF;
+    RETURN intact;
+END
+$body$;
+
+-- foh: fragment queue_keys, if row_triggers
+-- Row triggers. Reads key_column, the present name of the key.
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) VALUES (($1).%I, ''u'', 0, 0)', {stream_text}, key_column) USING NEW;
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) VALUES (($1).%I, ''u'', 0, 0)', {stream_text}, key_column) USING OLD;
+            END IF;
+
+-- foh: fragment queue_keys
+-- Statement triggers. Reads key_column, the present name of the key, and the transition tables.
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM new_rows r', {stream_text}, key_column);
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM old_rows r', {stream_text}, key_column);
+            END IF;
+
+-- foh: fragment record_rows, if row_triggers
+-- Row triggers. Reads deferred and nested; sets touched, the keys to record.
+    IF TG_OP = 'INSERT' THEN
+        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[NEW.{key}] END;
+    ELSIF TG_OP = 'DELETE' THEN
+        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[OLD.{key}] END;
+    ELSIF NEW.{key} <> OLD.{key} THEN
+        touched := ARRAY[NEW.{key}, OLD.{key}];
+    ELSIF {row_changed} THEN
+        touched := ARRAY[NEW.{key}];
+    END IF;
+    IF touched IS NULL THEN
+        RETURN NULL;
+    ELSIF deferred THEN
+        -- Keys alone: whoever reads such an entry looks at the row as it is then.
+        INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
+    ELSIF nested THEN
+        INSERT INTO {stream} (key, op, version, center, geometry, marks)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
+        FROM (SELECT k.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
+                  SELECT {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE s.{key} = k.key{key_collate} OFFSET 0) w ON true OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, false) r;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO {stream} (key, op, version, center)
+        SELECT OLD.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+    ELSE
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
+        FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels FROM (SELECT NEW.*) s OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, TG_OP = 'INSERT') r;
+        IF TG_OP = 'UPDATE' AND NEW.{key} <> OLD.{key} THEN
+            INSERT INTO {stream} (key, op, version, center)
+            SELECT OLD.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+        END IF;
+    END IF;
+
+-- foh: fragment record_rows
+-- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
+    IF deferred OR nested THEN
+        IF TG_OP = 'INSERT' THEN
+            touched := ARRAY(SELECT n.{key} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
+        ELSIF TG_OP = 'DELETE' THEN
+            touched := ARRAY(SELECT o.{key} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
+        ELSE
+            touched := ARRAY(SELECT coalesce(s.{key}, o.{key}) FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
+                             WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed});
+        END IF;
+        IF deferred THEN
+            -- Keys alone: whoever reads such an entry looks at the row as it is then.
+            INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
+        ELSE
+            INSERT INTO {stream} (key, op, version, center, geometry, marks)
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
+            FROM (SELECT k.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE s.{key} = k.key{key_collate} OFFSET 0) w ON true OFFSET 0) v,
+                 LATERAL {record}(v.key, v.x, v.labels, false) r;
+        END IF;
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
+        FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, true) r;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO {stream} (key, op, version, center)
+        SELECT o.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
+    ELSE
+        -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
+        INSERT INTO {stream} (key, op, version, center, geometry, marks)
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
+        FROM (SELECT coalesce(s.{key}, o.{key}) AS key, {vector_once} AS x, {labels_of} AS labels
+              FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
+              WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed} OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, false) r;
+    END IF;
+
+-- foh: function capture
+-- The trigger of the source: finds the keys whose key, embedding or labels changed, and records them.
+-- Bits, home and version of all rows come from one INSERT ... SELECT, so from one snapshot. The SET clauses pin its
+-- plan, which may have been cached for one row and a table of one page: each row is looked up by key, and JIT is off.
+-- Rows are taken as they were written. Where a trigger of the application has written to the table within another write
+-- (setting foh.nested), a later write of the transaction may have the older image: then rows are read from the source.
+CREATE OR REPLACE FUNCTION {capture}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+SET row_security = on
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    intact boolean := {intact}(TG_RELID);
+    deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
+    nested boolean := coalesce(current_setting('foh.nested', true), '') = 'on';
+    key_column name;
+    touched {key_type}[];
+BEGIN
+    IF intact IS NULL THEN
+        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+        -- makes the next update read the whole source.
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        END IF;
+        RETURN NULL;
+    ELSIF TG_OP = 'TRUNCATE' THEN
+        INSERT INTO {stream} (op, version, center) VALUES ('t', 0, 0);
+        RETURN NULL;
+    ELSIF NOT intact THEN
+        -- The source no longer looks as recorded: queue the keys and warn. The write never fails for this.
+        RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, {name}
+            USING HINT = 'Run SELECT foh.refresh(' || quote_literal({name}) || ').';
+        key_column := foh._key_column({id});
+        IF key_column IS NULL THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        ELSE
+            {queue_keys}
+        END IF;
+        RETURN NULL;
+    END IF;
+    IF pg_trigger_depth() > 1 AND NOT nested THEN
+        PERFORM set_config('foh.nested', 'on', true);
+    END IF;
+    {record_rows}
+    RETURN NULL;
+END
+$body$;
+
+-- foh: function capture_labels, if labels_from
+-- The trigger of the table that holds the labels: notes the keys of the source whose labels changed. It reads no row of the
+-- source: an embedding that another transaction is writing cannot be seen here, and an entry made of the old one would hide
+-- the new one. Searches pass over these entries; the next update encodes the rows with their labels.
+CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+SET row_security = on
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    intact boolean := {intact}(TG_RELID);
+BEGIN
+    IF intact IS NULL THEN
+        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+        -- makes the next update read the whole source.
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        END IF;
+        RETURN NULL;
+    ELSIF TG_OP = 'TRUNCATE' OR NOT intact THEN
+        IF NOT intact THEN
+            RAISE WARNING 'foh: % or the source has changed since index % was created or refreshed', TG_RELID::regclass, {name}
+                USING HINT = 'Run SELECT foh.refresh(' || quote_literal({name}) || ').';
+        END IF;
+        INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+    ELSIF TG_LEVEL = 'ROW' THEN
+        IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{labels} IS DISTINCT FROM OLD.{labels} THEN
+            INSERT INTO {stream} (key, op, version, center, fresh)
+            SELECT t.key, 'l', 0, 2147483647, true
+            FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t
+            WHERE t.key IS NOT NULL;
+        END IF;
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT DISTINCT n.{labels_key}, 'l'::"char", 0, 2147483647, true FROM new_rows n WHERE n.{labels_key} IS NOT NULL;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT DISTINCT o.{labels_key}, 'l'::"char", 0, 2147483647, true FROM old_rows o WHERE o.{labels_key} IS NOT NULL;
+    ELSE
+        INSERT INTO {stream} (key, op, version, center, fresh)
+        SELECT t.key, 'l', 0, 2147483647, true
+        FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{labels} FROM new_rows n EXCEPT ALL
+                                 SELECT o.{labels_key}, o.{labels} FROM old_rows o) a WHERE a.key IS NOT NULL
+              UNION
+              SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{labels} FROM old_rows o EXCEPT ALL
+                                 SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
+    END IF;
+    RETURN NULL;
+END
+$body$;

@@ -1,0 +1,338 @@
+-- Tables of Citus. An index on a distributed table has an inbox, triggers and two functions on every node; on any other table of
+-- Citus an index follows the copy of this node.
+
+-- What a table is to Citus: distributed, single_shard, reference or managed (local to the coordinator, and in the metadata of Citus);
+-- null for an ordinary table, and where there is no Citus. Only dynamic SQL names the catalog of Citus, which most databases lack.
+CREATE OR REPLACE FUNCTION foh._citus_kind(relation oid) RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    kind text;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        EXECUTE $sql$
+            SELECT CASE WHEN p.partmethod <> 'n' THEN 'distributed' WHEN p.repmodel = 't' THEN 'reference'
+                        WHEN p.colocationid <> 0 THEN 'single_shard' ELSE 'managed' END
+            FROM pg_dist_partition p WHERE p.logicalrelid = $1 $sql$ INTO kind USING relation;
+    END IF;
+    RETURN kind;
+END
+$function$;
+
+-- Why a table of Citus cannot have an index; null where it can, and for an ordinary table. An index on a reference table, or on one that is
+-- local in the metadata of Citus, follows a shard (see foh._citus_source), so the table itself is met here only where it became one later.
+CREATE OR REPLACE FUNCTION foh._citus_refusal(relation oid) RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    refusal text;
+BEGIN
+    CASE foh._citus_kind(relation)
+        WHEN 'distributed' THEN
+            EXECUTE $sql$
+                SELECT CASE
+                    WHEN c.relkind = 'p' THEN 'is partitioned and distributed by Citus: writes to a partition would not be seen; SELECT undistribute_table(...) first'
+                    WHEN p.partmethod <> 'h' THEN 'is distributed by range or by appending: only tables that are distributed by the hash of their key can have an index'
+                    WHEN p.repmodel = 'c' THEN 'has shards in several copies (citus.shard_replication_factor): an index would see each write several times'
+                    WHEN length(c.relname) > 50 THEN 'has a name of more than 50 letters: with the number of a shard it is cut off; rename the table'
+                    WHEN column_to_column_name(p.logicalrelid, p.partkey) IS DISTINCT FROM
+                         (SELECT a.attname::text FROM pg_index x JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = x.indkey[0]
+                          WHERE x.indrelid = p.logicalrelid AND x.indisprimary AND x.indnkeyatts = 1) THEN
+                        format('is distributed by %I, which is not its whole primary key: an index needs a key of one column, and the table distributed by it; '
+                               'make the id alone the primary key (undistribute_table, ALTER TABLE, create_distributed_table by the id), and filter by the other column',
+                               column_to_column_name(p.logicalrelid, p.partkey))
+                END
+                FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.logicalrelid = $1 $sql$ INTO refusal USING relation;
+        WHEN 'single_shard' THEN refusal := 'is a distributed table of Citus with a single shard: its rows are written there, unseen by triggers; SELECT undistribute_table(...) first';
+        WHEN 'reference' THEN refusal := 'has become a reference table of Citus: its rows are written to a copy on each node; drop the index and create it again';
+        WHEN 'managed' THEN refusal := 'has come into the metadata of Citus: its rows are written to a shard; drop the index and create it again';
+        ELSE NULL;
+    END CASE;
+    RETURN refusal;
+END
+$function$;
+
+-- The table that an index on this table follows: the table itself; or, of a reference table and of one that is local in the metadata
+-- of Citus, the shard of this node, which gets every write, as an ordinary table does.
+CREATE OR REPLACE FUNCTION foh._citus_source(relation regclass) RETURNS regclass
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    shard text;
+BEGIN
+    IF foh._citus_kind(relation) IN ('reference', 'managed') THEN
+        -- Citus leaves out the schema public.
+        EXECUTE $sql$SELECT CASE c.relnamespace WHEN to_regnamespace('public') THEN 'public.' ELSE '' END || shard_name(s.logicalrelid, s.shardid)
+                     FROM pg_dist_shard s JOIN pg_class c ON c.oid = s.logicalrelid WHERE s.logicalrelid = $1$sql$ INTO shard USING relation;
+        IF to_regclass(shard) IS NULL THEN
+            RAISE EXCEPTION 'foh: % has no copy on this node, on which an index could follow its writes', foh._qualified(relation)
+                USING ERRCODE = 'wrong_object_type',
+                      HINT = 'Run this on the coordinator, after SELECT citus_set_coordinator_host(...) has put it into the metadata of Citus.';
+        END IF;
+        RETURN to_regclass(shard);
+    END IF;
+    RETURN relation;
+END
+$function$;
+
+-- A clause for functions that look a table up in pg_class: Citus hides shards there, and some indexes follow one. Empty for all other tables.
+CREATE OR REPLACE FUNCTION foh._shows_shards(relation oid) RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    hidden boolean := false;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        EXECUTE 'SELECT relation_is_a_known_shard($1)' INTO hidden USING relation::regclass;
+    END IF;
+    RETURN CASE WHEN hidden THEN E'\nSET citus.override_table_visibility = off' ELSE '' END;
+END
+$function$;
+
+-- Changes two settings of Citus for work on an index, and returns what they were, for foh._end_local; null where there is no Citus.
+-- One keeps changes of schema foh on this node: Citus would repeat them on the workers. The other
+-- shows shards in the catalog: the index of a reference table follows the copy on this node. An error undoes both.
+CREATE OR REPLACE FUNCTION foh._begin_local() RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    was text[];
+BEGIN
+    IF current_setting('citus.enable_ddl_propagation', true) <> '' THEN
+        was := ARRAY[current_setting('citus.enable_ddl_propagation'), current_setting('citus.override_table_visibility')];
+        PERFORM foh._end_local('{off,off}');
+    END IF;
+    RETURN was;
+END
+$function$;
+
+-- Puts back the settings that foh._begin_local changed.
+CREATE OR REPLACE FUNCTION foh._end_local(was text[]) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF was IS NOT NULL THEN
+        PERFORM set_config('citus.enable_ddl_propagation', was[1], true), set_config('citus.override_table_visibility', was[2], true);
+    END IF;
+END
+$function$;
+
+-- Sets the role and the settings under which Citus makes objects on all nodes: as foh's owner, shard after shard. Returns
+-- what they were.
+CREATE OR REPLACE FUNCTION foh._begin_spread(i foh.index) RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    was constant text[] := ARRAY[current_setting('role'), current_setting('citus.enable_ddl_propagation'), current_setting('citus.enable_unsafe_triggers'),
+                                 current_setting('citus.multi_shard_modify_mode')];
+BEGIN
+    PERFORM foh._end_spread(ARRAY[was[1], 'on', 'on', 'sequential']);
+    RETURN was;
+END
+$function$;
+
+-- Puts back what foh._begin_spread changed.
+CREATE OR REPLACE FUNCTION foh._end_spread(was text[]) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    PERFORM set_config('role', was[1], true), set_config('citus.enable_ddl_propagation', was[2], true),
+            set_config('citus.enable_unsafe_triggers', was[3], true), set_config('citus.multi_shard_modify_mode', was[4], true);
+END
+$function$;
+
+-- The names of what an index on a distributed table has on every node, in the schema of the table.
+CREATE OR REPLACE FUNCTION foh._node_names(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    schema constant text := (parse_ident(i.source_name))[1];
+    ours constant text := 'foh_' || i.name || '_';
+BEGIN
+    RETURN jsonb_build_object(
+        'note_name', ours || 'note',
+        'inbox', format('%I.%I', schema, ours || 'inbox'),
+        'token', format('%I.%I', schema, ours || 'token'),
+        'note', format('%I.%I', schema, ours || 'note'),
+        'waiting', format('%I.%I', schema, ours || 'waiting'),
+        'read', format('%I.%I', schema, ours || 'read'),
+        'inbox_name', quote_literal(ours || 'inbox'),
+        'inbox_text', quote_literal(format('%I.%I', schema, ours || 'inbox')),
+        'token_text', quote_literal(format('%I.%I', schema, ours || 'token')),
+        'schema_text', quote_literal(schema));
+END
+$function$;
+
+-- What the placeholders of sql/index/citus_*.sql stand for, and those by which the other templates name a table that may be distributed.
+CREATE OR REPLACE FUNCTION foh._citus_names(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    schema constant text := (parse_ident(i.source_name))[1];
+    base constant text := (parse_ident(i.source_name))[2];
+BEGIN
+    IF foh._citus_kind(i.source) IS DISTINCT FROM 'distributed' THEN
+        RETURN jsonb_build_object(
+            'distributed', false,
+            'stream_and_inbox', format('foh.%I', i.name || '_stream'),
+            'source_rows_or_table', i.source_name,
+            'source_of_key', format('%s s WHERE s.%I = c.key', i.source_name, i.key));
+    END IF;
+    RETURN foh._node_names(i) || jsonb_build_object(
+        'distributed', true,
+        -- Keys that wait count as entries without bits, newer than all others.
+        'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '
+                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inboxkeys'),
+        'source_rows_or_table', format('foh.%I()', i.name || '_sourcerows'),
+        'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_sourcerows'),
+        -- The name of a shard up to its number, with the quote still open.
+        'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
+        'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
+        'source_text', quote_literal(i.source_name),
+        -- The name under which a session on a node prepares its statement. A different statement gets a different name.
+        'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
+        'key_text', quote_literal(i.key),
+        'key_type_text', quote_literal(i.key_type::text),
+        'embedding_text', quote_literal(i.embedding),
+        'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
+        'embedding_typmod', i.embedding_typmod,
+        -- The distance of what was noted, by the index's metric. Cosine: the vectors that were noted have length one, and reach is a product.
+        'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
+        'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
+        'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
+        -- A text as long as a key can be would not fit an index with another column beside it.
+        'inbox_identity', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
+        -- key_zero: some key. key_numbered: another key for every number.
+        'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
+                                          WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,
+        'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'
+                                              WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_type::text END);
+END
+$function$;
+
+-- Makes the table of shards where the source is distributed. Returns whether it made the table.
+CREATE OR REPLACE FUNCTION foh._make_shard_table(names jsonb) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF NOT (names ->> 'distributed')::boolean OR to_regclass(names ->> 'shard') IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'shard'), names);
+    RETURN true;
+END
+$function$;
+
+-- What an index on a distributed table has on every node: the inbox, the triggers of the shards, and the functions that a search calls there.
+-- All of it belongs to foh's owner, to whom the table must belong; Citus makes the same on all nodes. Can be repeated.
+CREATE OR REPLACE FUNCTION foh._attach_distributed(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET check_function_bodies = off
+AS $function$
+DECLARE
+    names constant jsonb := foh._names(i);
+    was text[];
+    -- Whether the inbox is new here.
+    fresh boolean;
+    t record;
+BEGIN
+    IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = i.source) THEN
+        RAISE EXCEPTION 'foh: % is distributed, and does not belong to %, as whom its index works on all nodes', i.source_name, quote_ident(current_user)
+            USING ERRCODE = 'insufficient_privilege', HINT = format('ALTER TABLE %s OWNER TO %I;', i.source_name, current_user);
+    ELSIF i.labels_from IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
+            USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
+    END IF;
+    was := foh._begin_spread(i);
+    fresh := to_regclass(names ->> 'inbox') IS NULL;
+    IF fresh THEN
+        EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'node_tables'), names);
+    END IF;
+    FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind = 'node' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, names);
+    END LOOP;
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', to_regproc(names ->> 'waiting')::regprocedure);
+    -- The default privileges of the schema are meant for tables of the application: whoever may read all of them, but only some rows or
+    -- columns of this one, must not read the vectors in the inbox.
+    FOR t IN SELECT format('REVOKE ALL ON %s %s FROM %I', o.kind, o.name, r.rolname) AS statement
+             FROM (SELECT 'TABLE' AS kind, c.oid::regclass::text AS name, c.relacl AS acl, c.relowner AS owner FROM pg_class c
+                   WHERE c.oid IN (to_regclass(names ->> 'inbox'), to_regclass(names ->> 'token'))
+                   UNION ALL
+                   SELECT 'FUNCTION', p.oid::regprocedure::text, p.proacl, p.proowner FROM pg_proc p WHERE p.oid = to_regproc(names ->> 'waiting')) o,
+                  LATERAL (SELECT DISTINCT a.grantee FROM aclexplode(o.acl) a) a JOIN pg_roles r ON r.oid = a.grantee
+             WHERE fresh AND r.oid <> o.owner
+    LOOP
+        EXECUTE t.statement;
+    END LOOP;
+    FOR t IN SELECT format('foh_%s_%s', i.name, lower(e.event)) AS name, e.event, e.rows
+             FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
+                          ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
+                          ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
+                          ('TRUNCATE', '')) AS e (event, rows)
+             WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgname = format('foh_%s_%s', i.name, lower(e.event)))
+    LOOP
+        EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()', t.name, t.event, i.source_name, t.rows, names ->> 'note');
+    END LOOP;
+    EXECUTE foh._render('SELECT {record_shards}()', names);
+    PERFORM foh._end_spread(was);
+END
+$function$;
+
+-- Removes from all nodes what foh._attach_distributed made.
+CREATE OR REPLACE FUNCTION foh._detach_distributed(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    names constant jsonb := foh._node_names(i);
+    was text[];
+    t record;
+BEGIN
+    -- The table itself may have been dropped before.
+    IF to_regclass(names ->> 'inbox') IS NULL THEN
+        RETURN;
+    END IF;
+    was := foh._begin_spread(i);
+    FOR t IN SELECT g.tgname FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgfoid = to_regproc(names ->> 'note') LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, i.source_name);
+    END LOOP;
+    -- CASCADE: a shard that was moved has a trigger of its own for TRUNCATE.
+    EXECUTE foh._render('DROP FUNCTION IF EXISTS {note}() CASCADE', names);
+    FOR t IN SELECT p.oid::regprocedure AS signature FROM pg_proc p
+             WHERE p.oid IN (to_regproc(names ->> 'read'), to_regproc(names ->> 'waiting')) LOOP
+        EXECUTE format('DROP FUNCTION %s', t.signature);
+    END LOOP;
+    EXECUTE foh._render('DROP TABLE IF EXISTS {token}, {inbox}', names);
+    PERFORM foh._end_spread(was);
+END
+$function$;
+
+-- Grants or revokes the one function that a search of a distributed table calls on the nodes and that PUBLIC may not call.
+CREATE OR REPLACE FUNCTION foh._grant_on_nodes(i foh.index, role name, revoke boolean) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    was text[];
+BEGIN
+    IF foh._citus_kind(i.source) = 'distributed' THEN
+        was := foh._begin_spread(i);
+        EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s TO %I' END,
+                       to_regproc(foh._node_names(i) ->> 'waiting')::regprocedure, role);
+        PERFORM foh._end_spread(was);
+    END IF;
+END
+$function$;

@@ -1,0 +1,229 @@
+-- What an index must know of a table before it is created or refreshed, and which tables cannot have one.
+
+-- Why a table cannot have an index: its triggers would not see every write, or it may lose rows unseen. Null where it can.
+CREATE OR REPLACE FUNCTION foh._refusal(relation oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE
+        WHEN c.relkind = 'f' THEN 'is a foreign table: its rows are written elsewhere, unseen by triggers'
+        WHEN c.relkind = 'v' THEN 'is a view: name the table behind it'
+        WHEN c.relkind = 'm' THEN 'is a materialized view: a REFRESH fires no triggers'
+        WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
+        WHEN c.relispartition THEN format('is a partition: create the index on %s, the table it belongs to', foh._qualified(pg_partition_root(c.oid)))
+        WHEN c.relpersistence = 't' THEN 'is temporary: an index would outlive it'
+        WHEN c.relpersistence = 'u' THEN 'is unlogged: after a crash it is empty and the index is not; ALTER TABLE ... SET LOGGED first'
+        WHEN EXISTS (SELECT FROM foh._partitions(c.oid) t JOIN pg_class p ON p.oid = t.oid WHERE p.relpersistence = 'u') THEN
+            'has a partition that is unlogged: after a crash it is empty and the index is not; ALTER TABLE ... SET LOGGED first'
+        WHEN c.relnamespace IN ('foh'::regnamespace, 'pg_catalog'::regnamespace) THEN 'belongs to the system'
+        WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)) THEN
+            'takes part in table inheritance, where triggers see only a part of the writes; use a partitioned table'
+        ELSE foh._citus_refusal(c.oid)
+    END
+    FROM pg_class c WHERE c.oid = relation
+$function$;
+
+-- Refuses tables on which triggers would not see every write, each with its reason.
+CREATE OR REPLACE FUNCTION foh._inspect_table(relation oid) RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    c pg_class;
+    refusal text;
+BEGIN
+    SELECT * INTO c FROM pg_class WHERE oid = relation;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'foh: there is no table with oid %', relation USING ERRCODE = 'undefined_table';
+    END IF;
+    refusal := foh._refusal(c.oid);
+    IF refusal IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: % %', foh._qualified(c.oid), refusal USING ERRCODE = 'wrong_object_type';
+    END IF;
+END
+$function$;
+
+-- Why the primary key of a table cannot be the key of an index; null where it can.
+CREATE OR REPLACE FUNCTION foh._key_refusal(relation oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE
+        WHEN x.indexrelid IS NULL THEN 'has no primary key: add one, its value is what a search returns'
+        WHEN x.indnkeyatts > 1 THEN 'has a primary key of several columns: an index needs a key of one column'
+        -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
+        WHEN NOT x.indimmediate THEN 'has a primary key that is DEFERRABLE: an index needs one that is checked at once'
+    END
+    FROM pg_class c LEFT JOIN pg_index x ON x.indrelid = c.oid AND x.indisprimary WHERE c.oid = relation
+$function$;
+
+-- A column of a table, or an error that lists those it has.
+CREATE OR REPLACE FUNCTION foh._attribute(relation oid, column_name name, argument text) RETURNS pg_catalog.pg_attribute
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    a pg_attribute;
+BEGIN
+    SELECT * INTO a FROM pg_attribute x
+    WHERE x.attrelid = relation AND x.attname = column_name AND x.attnum > 0 AND NOT x.attisdropped;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'foh: % has no column % (argument %)', foh._qualified(relation), coalesce(quote_ident(column_name), 'NULL'), argument
+            USING ERRCODE = 'undefined_column',
+                  HINT = 'Its columns: ' || (SELECT string_agg(quote_ident(x.attname), ', ' ORDER BY x.attnum) FROM pg_attribute x
+                                             WHERE x.attrelid = relation AND x.attnum > 0 AND NOT x.attisdropped) || '.';
+    END IF;
+    IF a.attgenerated = 'v' THEN
+        RAISE EXCEPTION 'foh: column % of % is a virtual generated column, which triggers do not see (argument %)',
+            quote_ident(a.attname), foh._qualified(relation), argument USING ERRCODE = 'feature_not_supported', HINT = 'Make it STORED.';
+    END IF;
+    RETURN a;
+END
+$function$;
+
+-- vector, halfvec, real[] or double precision[]; null for any other type. No SET search_path, as in foh._columns.
+CREATE OR REPLACE FUNCTION foh._embedding_type(type oid) RETURNS text
+LANGUAGE sql STABLE
+AS $function$
+    SELECT CASE
+        WHEN type IN ('real[]'::regtype, 'double precision[]'::regtype) THEN format_type(type, NULL)
+        ELSE (SELECT t.typname::text FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace
+              WHERE t.oid = type AND e.extname = 'vector' AND t.typname IN ('vector', 'halfvec'))
+    END
+$function$;
+
+-- How labels of a type are read: one (a label), many (an array of labels), json (an array of strings); null where the type cannot hold
+-- labels. A domain is what it is a domain over.
+CREATE OR REPLACE FUNCTION foh._label_kind(type oid) RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    t pg_type;
+    many boolean := false;
+BEGIN
+    LOOP
+        SELECT * INTO t FROM pg_type x WHERE x.oid = type;
+        IF t.typtype = 'd' THEN
+            type := t.typbasetype;
+        ELSIF t.typcategory = 'A' AND t.typelem <> 0 AND NOT many THEN
+            many := true;
+            type := t.typelem;
+        ELSE
+            EXIT;
+        END IF;
+    END LOOP;
+    RETURN CASE
+        WHEN t.typtype = 'e' OR type IN ('text'::regtype, 'varchar'::regtype, 'char'::regtype, '"char"'::regtype, 'name'::regtype, 'boolean'::regtype,
+                                         'uuid'::regtype, 'smallint'::regtype, 'int'::regtype, 'bigint'::regtype)
+        THEN CASE WHEN many THEN 'many' ELSE 'one' END
+        WHEN type = 'jsonb'::regtype AND NOT many THEN 'json'
+    END;
+END
+$function$;
+
+-- Reads from the catalog what an index needs to know of its source, or says why the table cannot have one.
+CREATE OR REPLACE FUNCTION foh._inspect_source(i foh.index) RETURNS foh.index
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    c pg_class;
+    a pg_attribute;
+    refusal text;
+BEGIN
+    PERFORM foh._inspect_table(i.source);
+    SELECT * INTO c FROM pg_class WHERE oid = i.source;
+    i.source_oid := c.oid;
+    i.source_name := foh._qualified(c.oid);
+
+    PERFORM foh._check_rights(i.source);
+
+    refusal := foh._key_refusal(i.source);
+    IF refusal IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: table % %', i.source_name, refusal USING ERRCODE = 'invalid_table_definition';
+    END IF;
+    SELECT p.* INTO a FROM pg_attribute p JOIN pg_index x ON x.indrelid = p.attrelid AND x.indkey[0] = p.attnum
+    WHERE p.attrelid = c.oid AND x.indisprimary;
+    IF a.atttypid NOT IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype) THEN
+        RAISE EXCEPTION 'foh: the primary key % of % is of type %; int, bigint, uuid, text and varchar can be keys',
+            quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod) USING ERRCODE = 'datatype_mismatch';
+    END IF;
+    IF NOT coalesce((SELECT collisdeterministic FROM pg_collation WHERE oid = a.attcollation), true) THEN
+        RAISE EXCEPTION 'foh: the primary key % of % has a nondeterministic collation: keys that differ may be equal',
+            quote_ident(a.attname), i.source_name USING ERRCODE = 'datatype_mismatch';
+    END IF;
+    i.key := a.attname;
+    i.key_attnum := a.attnum;
+    i.key_type := a.atttypid;
+
+    a := foh._attribute(i.source, i.embedding, 'embedding');
+    i.embedding_attnum := a.attnum;
+    i.embedding_type := foh._embedding_type(a.atttypid);
+    i.embedding_typmod := a.atttypmod;
+    IF i.embedding_type IS NULL THEN
+        RAISE EXCEPTION 'foh: column % of % is of type %; vector, halfvec, real[] and double precision[] can be embeddings',
+            quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod) USING ERRCODE = 'datatype_mismatch';
+    END IF;
+
+    i.labels_attnum := NULL;
+    i.labels_type := NULL;
+    IF i.labels_from IS NOT NULL THEN
+        PERFORM foh._inspect_table(i.labels_from);
+        PERFORM foh._check_rights(i.labels_from);
+        i.labels_from_oid := i.labels_from;
+        i.labels_from_name := foh._qualified(i.labels_from);
+        a := foh._attribute(i.labels_from, i.labels_key, 'labels_key');
+        i.labels_key_attnum := a.attnum;
+        IF a.atttypid <> i.key_type THEN
+            RAISE EXCEPTION 'foh: labels_key % of % is of type %, the key it refers to is of type %', quote_ident(a.attname),
+                i.labels_from_name, format_type(a.atttypid, NULL), i.key_type USING ERRCODE = 'datatype_mismatch';
+        END IF;
+    END IF;
+    IF i.labels IS NOT NULL THEN
+        a := foh._attribute(coalesce(i.labels_from, i.source), i.labels, 'labels');
+        i.labels_attnum := a.attnum;
+        i.labels_type := format_type(a.atttypid, NULL);
+        IF NOT coalesce(foh._label_kind(a.atttypid) = ANY (CASE WHEN i.labels_from IS NULL THEN '{one,many,json}'::text[] ELSE '{one}' END), false) THEN
+            RAISE EXCEPTION 'foh: labels % of % are of type %; text, integers, boolean, uuid, an enum% can be labels', quote_ident(a.attname),
+                foh._qualified(coalesce(i.labels_from, i.source)), format_type(a.atttypid, a.atttypmod),
+                CASE WHEN i.labels_from IS NULL THEN ', arrays of these and jsonb arrays of strings' ELSE ' and domains over these' END
+                USING ERRCODE = 'datatype_mismatch';
+        END IF;
+    END IF;
+    i.row_triggers := c.relkind = 'p' OR i.options ->> 'triggers' IN ('row', 'always');
+    IF c.relkind = 'p' AND i.options ->> 'triggers' = 'statement' THEN
+        RAISE EXCEPTION 'foh: % is partitioned: statement triggers would miss writes to its partitions', i.source_name
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave the option triggers at auto.';
+    END IF;
+    RETURN i;
+END
+$function$;
+
+-- The dimensions of an index: those of the column, or those given where the column leaves them open.
+CREATE OR REPLACE FUNCTION foh._check_dimensions(i foh.index, given int) RETURNS int
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    declared int := CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN nullif(i.embedding_typmod, -1) END;
+    found int;
+BEGIN
+    IF declared IS NULL AND given IS NULL THEN
+        EXECUTE format(CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN 'SELECT %3$s.vector_dims(%1$I) FROM %2$s WHERE %1$I IS NOT NULL LIMIT 1'
+                            ELSE 'SELECT cardinality(%1$I) FROM %2$s WHERE cardinality(%1$I) > 0 LIMIT 1' END,
+                       i.embedding, i.source_name, foh._vector_schema()) INTO found;
+        IF found IS NULL THEN
+            RAISE EXCEPTION 'foh: column % of % does not say how many dimensions it has, and no row does', quote_ident(i.embedding), i.source_name
+                USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass the argument dimensions.';
+        END IF;
+    ELSIF given <> declared THEN
+        RAISE EXCEPTION 'foh: dimensions is %, column % of % has %', given, quote_ident(i.embedding), i.source_name, declared
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave out the argument dimensions.';
+    END IF;
+    IF coalesce(declared, given, found) NOT BETWEEN 1 AND 16000 THEN
+        RAISE EXCEPTION 'foh: % dimensions; between 1 and 16000 can be indexed', coalesce(declared, given, found) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    RETURN coalesce(declared, given, found);
+END
+$function$;

@@ -1,0 +1,190 @@
+-- What the placeholders of the templates in sql/index/ stand for.
+
+-- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
+-- An expression names what it is computed from, and the template that has it must have something of that name:
+--   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
+--   NEW, OLD             the rows of a trigger: row_changed
+--   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--                        checked_geometry (with v.x)
+--   b                    a row with its code and signature: row_marks
+--   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
+--                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
+--   c.key                an entry whose row is wanted: source_of_key
+--   o.seq                a later entry of the stream: later
+--   w                    the entries between distinct_open and distinct_close
+--   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
+--                        not known: node_distance
+CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
+AS $function$
+DECLARE
+    v text := foh._vector_schema();
+    raw text := 's.' || quote_ident(i.embedding);
+    label text := quote_ident(i.labels);
+    -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
+    unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
+    turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold sums over the
+    -- longest ones: of a query as long as that the direction counts, rows as long as that are far, and are not compared.
+    -- For inner products the number %3$s is put to its end: it makes all rows equally long, and is 0 in a query, so that those with the
+    -- greatest product are the nearest.
+    compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
+        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) ' || foh._longest() || ' THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
+        ELSE '%1$s.l2_normalize(' || CASE WHEN turned > i.dimensions THEN '%2$s' ELSE format('%%1$s.subvector(%%2$s, 1, %s)', turned - 1) END
+             || ' OPERATOR(%1$s.||) %3$s::%1$s.vector)' END;
+    missing constant text := 'ARRAY[pg_catalog.sqrt(greatest(g.reach OPERATOR(pg_catalog.*) g.reach OPERATOR(pg_catalog.-) '
+        '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
+    signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
+    mark_bits constant int := signature_bits + i.bits;
+    geometry text := foh._geometry_expression(i);
+    -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
+    -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
+    distance text := '(' || CASE i.distance
+        WHEN 'cosine' THEN 'least(%2$s OPERATOR(%1$s.<=>) %3$s, 2::pg_catalog.float8))'
+        WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
+        ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
+    several boolean := i.several;
+    to_vector text;
+    labels_of text;
+    changed text;
+    objects jsonb;
+BEGIN
+    to_vector := CASE i.embedding_type
+        WHEN 'vector' THEN raw
+        WHEN 'halfvec' THEN format('%s::%s.vector', raw, v)
+        -- A cast of an array fails on NULL, NaN, infinity and what a real cannot hold: such a row is not indexed.
+        ELSE format('CASE WHEN pg_catalog.array_ndims(%1$s) OPERATOR(pg_catalog.=) 1 AND pg_catalog.cardinality(%1$s) OPERATOR(pg_catalog.=) %2$s '
+                    'AND NOT EXISTS (SELECT FROM pg_catalog.unnest(%1$s) u WHERE u IS NULL OR NOT pg_catalog.abs(u) OPERATOR(pg_catalog.<) 3.4e38::pg_catalog.float8) '
+                    'THEN %1$s::%3$s.vector END', raw, i.dimensions, v)
+    END;
+    IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
+        to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
+    END IF;
+    changed := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
+                      replace(quote_ident(i.embedding), '%', '%%'),
+                      CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
+    IF current_setting('server_version_num')::int >= 170000 THEN
+        -- The same TOAST pointer is the same value: no need to fetch both.
+        changed := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
+                          replace(quote_ident(i.embedding), '%', '%%'), changed);
+    END IF;
+    IF i.labels IS NULL THEN
+        labels_of := 'NULL::text[]';
+    ELSIF i.labels_from IS NOT NULL THEN
+        -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
+        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
+                            foh._collate(i.labels_from, i.labels_key));
+    ELSE
+        -- An empty text is no label.
+        labels_of := format(CASE coalesce((SELECT foh._label_kind(a.atttypid) FROM pg_attribute a WHERE a.attrelid = i.source AND a.attname = i.labels AND NOT a.attisdropped),
+                                          CASE WHEN i.labels_type LIKE '%[]' THEN 'many' END)
+            WHEN 'many' THEN 'array_replace(s.%1$s::text[], '''', NULL)'
+            WHEN 'json' THEN $$CASE jsonb_typeof(s.%1$s) WHEN 'string' THEN ARRAY[nullif(s.%1$s #>> '{}', '')] WHEN 'array' THEN
+                             ARRAY(SELECT nullif(e.value #>> '{}', '') FROM jsonb_array_elements(s.%1$s) e WHERE jsonb_typeof(e.value) = 'string') END$$
+            ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
+        changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
+    END IF;
+    SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
+    objects := objects || jsonb_build_object(
+        -- The tables that the functions of the index read, for foh._open.
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
+        'shows_shards', foh._shows_shards(i.source),
+        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
+        'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
+                             CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
+    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
+        'id', i.id,
+        'name', quote_literal(i.name),
+        'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
+        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
+        'vector', v,
+        'vector_literal', quote_literal(v || '.vector'),
+        'recorded', format('%L, %L, %L, %L, %L, %L, %L, %L, %L', i.source::oid, i.source_name, i.key, i.key_attnum, i.key_type::oid, i.embedding,
+                           i.embedding_attnum, CASE WHEN i.embedding_type LIKE '%[]' THEN '' ELSE v || '.' END || i.embedding_type, i.embedding_typmod),
+        'source', i.source_name,
+        'source_text', quote_literal(i.source_name),
+        'source_oid', i.source::oid,
+        'key', quote_ident(i.key),
+        'key_type', i.key_type::text,
+        'key_collate', foh._collate(i.source, i.key),
+        'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
+        'embedding', quote_ident(i.embedding),
+        'labels', coalesce(label, ''),
+        'labels_key', coalesce(quote_ident(i.labels_key), ''),
+        'dimensions', i.dimensions,
+        'bits', i.bits,
+        'zeros', format('B''%s''', repeat('0', i.bits)),
+        'to_vector', to_vector,
+        'labels_of', labels_of,
+        'changed', format(changed, 's', 'o'),
+        'row_changed', format(changed, 'NEW', 'OLD'),
+        'columns_intact', foh._columns_intact(i),
+        -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
+        'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
+        'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
+        'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
+        'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
+        -- Stands before a vector in parentheses.
+        'unit', unit,
+        'turned_numbers', turned,
+        -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
+        'longest', foh._longest()
+    ) || jsonb_build_object(
+        'geometry_bits', i.geometry,
+        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
+        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
+        'signature_modulus', greatest(signature_bits, 1),
+        'signature_bits', signature_bits,
+        'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
+        'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
+        'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
+        'mark_bits', mark_bits,
+        'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
+        'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
+        -- What one differing bit adds to a score, on the scale of the exact distance.
+        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / i.geometry),
+        'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
+            format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
+                   'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
+                   foh._dial_factor((i.options ->> 'dial')::float8)) END,
+        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
+        'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
+        -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
+        -- probes and shortlist reach, probes, and rows to read.
+        'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
+        'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
+                               coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
+        'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
+                                coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
+        -- Where only a share of the rows passes a condition: by how many times more lists, and how much of the shortlist, so that nine in ten of
+        -- the nearest rows that pass are found. A tenth more would cost as much again.
+        'more_probes', 'greatest(0.6::float8 * power(share, -0.4::float8), 1::float8)',
+        'fewer_rows', '0.6::float8',
+        'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
+                                   coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
+        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
+        'most_unplaced', 100,
+        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
+        -- How many bits may differ by rounding.
+        'checked_bound', greatest(2, i.geometry / 256),
+        -- Where the key has the name of a column of ours, that column gets another one.
+        'distance_name', CASE i.key WHEN 'distance' THEN 'foh_distance' ELSE 'distance' END,
+        'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
+        'exact_distance_of', format(distance, v, '$1', '$2'),
+        'node_distance', format(distance, v, 's.x', '$1'),
+        -- What an exact distance is divided by to compare with an estimate from bits.
+        'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
+        -- With several homes a key comes from several lists.
+        'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
+        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
+        'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
+        'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
+        'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
+        -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
+        'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
+        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
+END
+$function$;

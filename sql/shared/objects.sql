@@ -1,0 +1,139 @@
+-- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
+
+-- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. Names of columns and tables may have
+-- anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and $sql$ of the
+-- template get a tag that is in no name.
+CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+SET standard_conforming_strings = on
+AS $function$
+DECLARE
+    missing text;
+    tag text := '';
+BEGIN
+    SELECT string_agg(DISTINCT m[1], ', ') INTO missing
+    FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+)\}', 'g') AS m
+    WHERE NOT starts_with(ltrim(line), '--') AND NOT names ? m[1];
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
+    END IF;
+    WHILE EXISTS (SELECT FROM jsonb_each_text(names) n WHERE strpos(n.value, '$body' || tag || '$') > 0 OR strpos(n.value, '$sql' || tag || '$') > 0) LOOP
+        tag := tag || 'x';
+    END LOOP;
+    template := replace(replace(template, '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$');
+    RETURN (SELECT string_agg(CASE WHEN starts_with(ltrim(t.line), '--') THEN t.line ELSE coalesce((
+                       SELECT string_agg(coalesce(names ->> substring(m[1] FROM '^\{([a-z_0-9]+)\}$'), m[1]), '' ORDER BY n)
+                       FROM regexp_matches(t.line, '(\{[a-z_0-9]+\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
+            FROM string_to_table(template, E'\n') WITH ORDINALITY AS t (line, number));
+END
+$function$;
+
+-- Makes the tables of an index, and the first model in them.
+CREATE OR REPLACE FUNCTION foh._make_tables(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    names constant jsonb := foh._names(i);
+    t record;
+BEGIN
+    FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind IN ('table', 'type') OR m.name = 'first_model' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, names);
+    END LOOP;
+    -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
+    IF i.dimensions <= 2000 THEN
+        EXECUTE foh._render('ALTER TABLE {projection} ALTER COLUMN weights SET STORAGE PLAIN', names);
+    END IF;
+END
+$function$;
+
+-- Makes or replaces the functions of an index from the templates. All belong to foh's owner; PUBLIC may call none.
+CREATE OR REPLACE FUNCTION foh._make_functions(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET check_function_bodies = off
+AS $function$
+DECLARE
+    -- CREATE OR REPLACE writes a new row version in pg_proc: a function that is still at its old ctid was not made again.
+    before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p WHERE p.oid IN (SELECT f.oid FROM foh._functions(i.name) f));
+    names jsonb := foh._names(i);
+    t record;
+BEGIN
+    -- A fragment becomes a placeholder of the functions, and of the fragments that stand after it.
+    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'fragment' ORDER BY m.at LOOP
+        names := names || jsonb_build_object(t.name, foh._render(t.body, names));
+    END LOOP;
+    FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, names);
+    END LOOP;
+    PERFORM foh._drop_outdated(i, before);
+    FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', t.signature);
+    END LOOP;
+    PERFORM foh._grant_updating(r, false) FROM foh._updaters() r;
+END
+$function$;
+
+-- Drops the functions of an index that were made anew with other arguments: CREATE OR REPLACE leaves the old one beside the new
+-- one, and a call that fits both is refused. before: where each function stood in pg_proc (ctid) before they were made anew.
+-- Roles that may execute a dropped function may execute its successor. An object that depends on such a function is never
+-- dropped: its author must decide.
+CREATE OR REPLACE FUNCTION foh._drop_outdated(i foh.index, before tid[]) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    f record;
+    statement text;
+    users text;
+BEGIN
+    FOR f IN SELECT o.oid::regprocedure AS signature, n.oid::regprocedure AS successor,
+                    ARRAY(SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s', n.oid::regprocedure, a.grantee::regrole)
+                          FROM aclexplode(o.proacl) a WHERE a.grantee NOT IN (0, o.proowner)) AS grants
+             FROM pg_proc o JOIN pg_proc n ON n.pronamespace = o.pronamespace AND n.proname = o.proname
+             WHERE o.pronamespace = 'foh'::regnamespace AND o.oid IN (SELECT x.oid FROM foh._functions(i.name) x)
+               AND o.ctid = ANY (before) AND n.ctid <> ALL (before)
+    LOOP
+        FOREACH statement IN ARRAY f.grants LOOP
+            EXECUTE statement;
+        END LOOP;
+        BEGIN
+            EXECUTE format('DROP FUNCTION %s', f.signature);
+        EXCEPTION WHEN dependent_objects_still_exist THEN
+            GET STACKED DIAGNOSTICS users = PG_EXCEPTION_DETAIL;
+            RAISE EXCEPTION 'foh: % is replaced by %, and other objects use it', f.signature, f.successor
+                USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users,
+                      HINT = 'Drop these, try again, and create them anew with the new arguments.';
+        END;
+    END LOOP;
+END
+$function$;
+
+-- Drops what an index has in schema foh, and the triggers, which depend on its functions.
+CREATE OR REPLACE FUNCTION foh._drop_objects(i foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    readers constant name[] := ARRAY(SELECT foh._readers(i));
+    o record;
+BEGIN
+    PERFORM foh._remove_triggers(i);
+    FOR o IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP
+        EXECUTE format('DROP FUNCTION %s', o.signature);
+    END LOOP;
+    FOR o IN SELECT t.name FROM unnest(foh._tables(i.name)) AS t (name) LOOP
+        EXECUTE format('DROP TABLE %s', o.name);
+    END LOOP;
+    EXECUTE format('DROP TYPE IF EXISTS foh.%I', i.name || '_result');
+    DELETE FROM foh.label x WHERE x.index = i.id;
+    DELETE FROM foh.model x WHERE x.index = i.id;
+    DELETE FROM foh.model_state x WHERE x.index = i.id;
+    DELETE FROM foh.updating x WHERE x.index = i.id;
+    DELETE FROM foh.run x WHERE x.index = i.id;
+    DELETE FROM foh.index x WHERE x.id = i.id;
+    PERFORM foh._revoke_unused(r) FROM unnest(readers) r;
+END
+$function$;
