@@ -8,7 +8,7 @@ from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.arrays.threads import one_thread
 from foh_pg.cli import options
 from foh_pg.cli.database import session
-from foh_pg.cli.output import print_json, print_table
+from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.postgres.connect import resolve
 from foh_pg.quality import advise as measured
@@ -18,7 +18,12 @@ from foh_pg.quality import advise as measured
 @click.argument("table", metavar="TABLE")
 @click.option("--embedding", required=True, help="Its column with the vectors.")
 @click.option("--labels", help="The column with the labels.")
-@click.option("--sample", type=click.IntRange(100, 20_000), default=5000, help="Rows to measure on.")
+@click.option(
+    "--sample",
+    type=click.IntRange(100, measured.LARGEST_SAMPLE),
+    default=5000,
+    help="Rows to measure on.",
+)
 @click.option(
     "--queries",
     type=click.IntRange(min=10),
@@ -26,6 +31,7 @@ from foh_pg.quality import advise as measured
     help="Rows that ask; at most a tenth of those with labels.",
 )
 @click.option("--bits", default="32,64,128", help="Lengths of codes to try.")
+@click.option("--verbose", is_flag=True, help="Show all figures, and what else they say.")
 @options.dsn
 @options.json
 def advise(
@@ -35,14 +41,15 @@ def advise(
     sample: int,
     queries: int,
     bits: str,
+    verbose: bool,
     dsn: str | None,
     json: bool,
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
-    Measures on a sample how often the first 10 and 100 rows share a label with the query, and how near they
-    are. Only reads, needs
-    no schema foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
+    Three lines: what to do, what you gain, and what it costs. They are measured on a sample: how often the
+    first 10 and 100 rows share a label with the query, and how near they are. Only reads, needs no schema
+    foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
     TABLE is written as in SQL: shop.products.
     """
     lengths = options.read_bits(bits)
@@ -50,33 +57,47 @@ def advise(
         if progress is not None:
             progress("sample", 0, 0)
         found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
+        present = measured.find(connection, found.table)
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:
             with one_thread():
                 figures = list(measured.measure(found, lengths, queries, progress))
             advice = measured.decide(found, figures)
-    result: dict[str, Any] = {
+    result = {
         "sample": found.describe(),
         "figures": [figure.describe() for figure in figures],
         "sizes": measured.SIZES,
         "choice": advice.choice,
         "bits": advice.bits,
-        "reason": advice.reason,
-        "sql": None if advice.bits is None else measured.statement(found, advice.bits),
+        "index": None if present is None else present.name,
+        "use": advice.use if present is None else present.said(advice),
+        "gain": advice.gain,
+        "cost": advice.cost,
+        "notes": [*advice.notes, *([] if present is None else [present.evaluated()])],
+        "sql": measured.statement(found, advice.bits) if advice.bits and present is None else None,
     }
     if json:
         print_json(result)
     else:
-        show(result)
+        show(result, verbose)
 
 
-def show(result: dict[str, Any]) -> None:
-    print_table([{"": name.replace("_", " "), "value": value} for name, value in result["sample"].items()])
-    click.echo()
-    if result["figures"]:
-        print_table(result["figures"])
-        click.echo(f"\nAmong rows with labels. {PRECISION_IS}, {RECALL_IS}, {BOTH_IS}. {result['sizes']}\n")
-    click.echo(result["reason"])
+def show(result: dict[str, Any], verbose: bool) -> None:
+    click.echo(result["use"])
+    click.echo(f"Gain: {result['gain']}")
+    if result["cost"]:
+        click.echo(f"Cost: {result['cost']}")
     if result["sql"]:
         click.echo(f"\n{result['sql']}")
+    if not verbose:
+        say("--verbose shows all figures, and what else they say")
+        return
+    for note in result["notes"]:
+        click.echo(f"\n{note}")
+    click.echo()
+    print_table([{"": name.replace("_", " "), "value": value} for name, value in result["sample"].items()])
+    if result["figures"]:
+        click.echo()
+        print_table(result["figures"])
+        click.echo(f"\nAmong rows with labels. {PRECISION_IS}, {RECALL_IS}, {BOTH_IS}. {result['sizes']}")

@@ -80,5 +80,5 @@ def publication_findings(facts: Facts) -> Iterator[Finding]:
             "publications",
             NOTE,
             f"publication {facts.publications} is FOR ALL TABLES and takes the tables of foh along",
-            "publish the schemas of the application instead: docs/how-to/operations.md",
+            "publish the schemas of the application instead: docs/how-to/replicas.md",
         )

@@ -74,7 +74,7 @@ DECLARE
 BEGIN
     IF found IS NOT NULL THEN
         RAISE WARNING 'publication % is FOR ALL TABLES, and so publishes those of schema foh: a subscriber without them stops applying', found
-            USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/operations.md.';
+            USING HINT = 'Publish the schemas of the application instead: CREATE PUBLICATION ... FOR TABLES IN SCHEMA ...; see docs/how-to/replicas.md.';
     END IF;
 END
 $foh$;

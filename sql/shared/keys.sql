@@ -51,13 +51,16 @@ AS $function$
         WHEN u.attnums IS NULL AND columns IS NULL THEN
             'has no primary key: add one, its value is what a search returns, or name the columns of a unique index with the argument key'
         WHEN u.attnums IS NULL THEN
-            format('has no unique index over %s alone, whose columns are NOT NULL: CREATE UNIQUE INDEX ON %s (%1$s), and ALTER TABLE %2$s %s', c.names, foh._qualified(relation), c.changes)
+            format('has no primary key and no unique index over %s alone, NOT NULL, without a condition: %s', c.names,
+                   coalesce(format('ALTER TABLE %s %s, and ', foh._qualified(relation), c.changes), '') || format('CREATE UNIQUE INDEX ON %s (%s)', foh._qualified(relation), c.names))
         -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
         WHEN NOT u.at_once THEN format('has a %s that is DEFERRABLE: an index needs one that is checked at once', CASE WHEN u.is_primary THEN 'primary key' ELSE 'key' END)
         WHEN cardinality(u.attnums) > 4 THEN
             format('has a key of %s columns: the key of an index has four at most; name the columns of another unique index with the argument key', cardinality(u.attnums))
     END
-    FROM (SELECT string_agg(quote_ident(n), ', ') AS names, string_agg(format('ALTER COLUMN %I SET NOT NULL', n), ', ') AS changes FROM unnest(columns) n) c
+    FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(columns, a.attname)) AS names,
+                 string_agg(format('ALTER COLUMN %I SET NOT NULL', a.attname), ', ') FILTER (WHERE NOT a.attnotnull) AS changes
+          FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = ANY (columns)) c
     LEFT JOIN LATERAL (SELECT * FROM foh._key_index(relation, columns)) u ON true
 $function$;
 
@@ -148,15 +151,15 @@ AS $function$
     FROM unnest(columns) WITH ORDINALITY AS c (name, at)
 $function$;
 
--- The key of a row r by the present names of its columns; null where one is gone or of another type.
+-- The key of a row r by the present names of its columns; null where one is gone, of another type, or may be null.
 CREATE OR REPLACE FUNCTION foh._present_key(index int) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT foh._key_of(i, 'r', c.present)
-    FROM foh.index i CROSS JOIN LATERAL (SELECT array_agg(c.present ORDER BY c.at) AS present, bool_and(c.type = i.key_types[c.at]) AS same
-                                         FROM foh._columns(i) c WHERE c.role = 'key') c
-    WHERE i.id = index AND c.same
+    SELECT foh._key_of(i, 'r', k.columns)
+    FROM foh.index i CROSS JOIN LATERAL (SELECT array_agg(p.name::name ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
+                                         FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role = 'key') k
+    WHERE i.id = index AND k.same
 $function$;
 
 -- What templates write for the key. s, n, o, r, NEW, OLD are rows of the source; e.key is a key in a table of ours. In a statement about both,

@@ -65,7 +65,7 @@ def test_every_metric_is_one_of_ours_and_is_shown() -> None:
     assert asked <= known
     # Those that no panel needs: p100 says little beside p10 and mAP, the version of the program is a label.
     assert known - asked == {"foh_evaluated_p100", "foh_info"}
-    table = (ROOT / "docs" / "how-to" / "operations.md").read_text()
+    table = (ROOT / "docs" / "how-to" / "monitor.md").read_text()
     assert {name for name in known if name not in table} == set()
 
 

@@ -53,14 +53,6 @@ def test_the_readme_runs(
         exec(block, names)
 
 
-def test_the_sql_of_search_runs(shop: psycopg.Connection) -> None:
-    for statement in statements(blocks(ROOT / "README.md", "sql")[0]):
-        shop.execute(statement.encode())
-    many, own = blocks(ROOT / "docs" / "explained" / "search.md", "sql")
-    assert len(shop.execute(many.replace("$1", "%s"), [["[1,0,0]", "[0,1,0]"]]).fetchall()) == 6
-    assert shop.execute(own.replace("$1", "%(query)s"), {"query": "[0,1,0]"}).fetchall()[0] == (3,)
-
-
 def test_the_table_of_options_is_that_of_the_sql(shop: psycopg.Connection) -> None:
     rows = shop.execute(
         "SELECT name, standard #>> '{}', takes_effect, meaning FROM foh._options()"

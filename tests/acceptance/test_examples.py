@@ -26,10 +26,9 @@ from tests.support.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Pages whose blocks need what a database alone does not have: parameters (test_docs.py passes them), schedulers
-# (test_jobs.py), containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
+# Pages whose blocks need what a database alone does not have: schedulers (test_jobs.py),
+# containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
 ELSEWHERE = {
-    "explained/search.md",
     "how-to/jobs.md",
     "how-to/containers.md",
     "how-to/citus.md",

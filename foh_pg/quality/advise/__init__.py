@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from foh_pg.quality.advise.measuring import Figure, measure
-from foh_pg.quality.advise.sampling import Sample, Table, read
+from foh_pg.quality.advise.present import Present, find
+from foh_pg.quality.advise.sampling import LARGEST_SAMPLE, Sample, Table, read
 from foh_pg.quality.advise.sizes import SIZES
 from foh_pg.quality.advise.verdict import Advice, decide, nothing_to_learn, statement
 
 __all__ = [
+    "LARGEST_SAMPLE",
     "SIZES",
     "Advice",
     "Figure",
+    "Present",
     "Sample",
     "Table",
     "decide",
+    "find",
     "measure",
     "nothing_to_learn",
     "read",

@@ -15,7 +15,7 @@ from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.protocol import Split
-from foh_pg.tables.model import Model
+from foh_pg.tables.model import Model, label_lists
 from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
 from foh_pg.updater.trial import Trial
@@ -48,9 +48,11 @@ class Indexed:
     def learn(cls, split: Split, bits: int) -> Indexed:
         """Train on most of the base, and choose the ranking on the rest of it."""
         held = min(QUERIES, int(HELD_OUT * len(split.base)))
-        taught = replace(split, stream=split.base[: len(split.base) - held])
-        learner = taught.teach(FOH(bits))
-        X = split.data.X
+        X, learner = split.data.X, FOH(bits)
+        for start in range(0, len(split.base) - held, split.batch):
+            rows = rows_of(split, split.base[start : min(start + split.batch, len(split.base) - held)])
+            # By name: the rows that the model is asked for later have names.
+            learner.partial_fit(rows.vectors, list(label_lists(rows.labels)))
         index = Form(bits, default_bits(X.shape[1]))
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
         geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
@@ -59,14 +61,14 @@ class Indexed:
         weighed = weigh(index, model, rows_of(split, split.base), last)
         return cls(index, model, weighed.ranking, weighed.note)
 
-    def trial(self, split: Split, hidden: float = 0.0) -> Trial:
-        """The queries of the split put to its base; of a share of it only the judge knows the labels."""
-        base, queries = rows_of(split, split.base), rows_of(split, split.queries)
-        made = Trial(self.index, self.model, base, queries)
-        if hidden == 0:
-            return made
+    def trial(self, split: Split) -> Trial:
+        """The queries of the split put to its base."""
+        return Trial(self.index, self.model, rows_of(split, split.base), rows_of(split, split.queries))
+
+    def hidden_trial(self, split: Split, made: Trial, hidden: float) -> Trial:
+        """The same where only the judge knows the labels of a share of the base."""
         known = split.hide_labels(hidden)
-        without = Trial(self.index, self.model, rows_of(known, known.base), queries)
+        without = Trial(self.index, self.model, rows_of(known, known.base), rows_of(split, split.queries))
         without.relevant, without.kind, without.kind_there = made.relevant, made.kind, made.kind_there
         return without
 

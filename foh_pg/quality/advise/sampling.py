@@ -16,6 +16,9 @@ from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
+# Rows that a sample has at the most: they are held in memory.
+LARGEST_SAMPLE = 20_000
+
 EMBEDDINGS = ("vector", "halfvec", "_float4", "_float8")
 LABELS = ("text", "varchar", "bpchar", "char", "name", "bool", "uuid", "int2", "int4", "int8")
 # The labels of a row as an array; an empty text is none, as in foh._names.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -11,13 +11,15 @@ from psycopg import sql
 from foh_pg.quality.advise.measuring import (
     LABELS,
     LEARNED,
+    LEARNED_QUARTER,
+    NEAREST,
     NEAREST_OF_LABEL,
     QUARTER,
     SOME_LABELLED,
     Figure,
     judgeable,
 )
-from foh_pg.quality.advise.sampling import Sample
+from foh_pg.quality.advise.sampling import LARGEST_SAMPLE, Sample
 
 # A difference counts where it is large enough to matter, and too large to come from the draw of the queries.
 FEW_LABELLED = 0.10
@@ -33,7 +35,12 @@ class Advice:
     """The answer: `choice` is "pgvector", "label filter" or "foh"."""
 
     choice: str
-    reason: str
+    # What to do, what is gained and what it costs: a sentence each. What was not measured costs nothing.
+    use: str
+    gain: str
+    cost: str = ""
+    # What else the figures say.
+    notes: tuple[str, ...] = ()
     bits: int | None = None
 
 
@@ -73,24 +80,27 @@ class Gain:
 
 def nothing_to_learn(sample: Sample) -> Advice | None:
     """Say why nothing needs to be measured, where that is so."""
+    plain = "Use plain pgvector."
     if sample.table.labels is None:
         return Advice(
             "pgvector",
-            "Use plain pgvector: without labels there is nothing to learn from, and this index would rank by "
-            "geometry alone.",
+            plain,
+            "Without labels there is nothing to learn from: this index would rank by geometry alone.",
         )
     if sample.share < FEW_LABELLED:
         return Advice(
             "pgvector",
-            f"Use plain pgvector: only {sample.share:.1%} of {sample.rows} rows have labels, under "
-            f"{FEW_LABELLED:.0%} there is too little to learn from.",
+            plain,
+            f"Only {sample.share:.1%} of {sample.rows} rows have labels: under {FEW_LABELLED:.0%} there is "
+            "too little to learn from.",
         )
     found = len(judgeable(sample))
     if found < ENOUGH_LABELLED_ROWS:
         return Advice(
             "pgvector",
-            f"Use plain pgvector: {found} labelled rows in the sample are too few to learn from or to "
-            f"measure with, {ENOUGH_LABELLED_ROWS} are needed.",
+            plain,
+            f"{found} labelled rows in the sample are too few to learn from or to measure with: "
+            f"{ENOUGH_LABELLED_ROWS} are needed.",
         )
     return None
 
@@ -100,46 +110,73 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
     cosine = _only(figures, "exact cosine")
     filtered = _only(figures, "classify and filter")
     ours = [f for f in figures if f.way == "foh" and f.ranked_by == LEARNED]
-    best = {k: _best(ours, k) for k in (10, 100) if k in cosine.shares}
-    gains = {k: Gain.of(best[k], cosine, k) for k in best}
+    chosen = {k: _fewest_bits(ours, k) for k in (10, 100) if k in cosine.shares}
+    gains = {k: Gain.of(chosen[k], cosine, k) for k in chosen}
     only_later = 100 in gains and gains[100].worthwhile and not gains[10].worthwhile
     k = 100 if only_later and not gains[10].loss else 10
-    gain, reached, exact = gains[k], best[k].precision[k], cosine.precision[k]
-    told = f"P@{k} is {reached:.3f} with this index{_near(best[k])}, {exact:.3f} with exact cosine"
+    ours_at_k, gain = chosen[k], gains[k]
     # With the dial at 1 a search asks for labels above all, as a filter does.
     turned = [f for f in figures if f.way == "foh" and f.ranked_by == LABELS]
-    rival = _best([best[k], cosine, *turned], k)
+    rival = _best([ours_at_k, cosine, *turned], k)
     by_label = sample.share >= NEARLY_ALL_LABELLED and Gain.of(filtered, rival, k).worthwhile
+    told = _gained(sample, ours_at_k, cosine, gain, k)
     # Answers are asked for that are near in both senses: any rows of the right label will not do.
-    if by_label and not (gain.worthwhile and _nearer(best[k], filtered)):
+    if by_label and not (gain.worthwhile and _nearer(ours_at_k, filtered)):
         return Advice(
             "label filter",
-            f"Classify the query and filter by label: its P@{k} is {filtered.precision[k]:.3f}"
-            f"{_near(filtered)}, and {sample.share:.1%} of rows have labels; {told}.",
+            "Classify the query and filter by label.",
+            f"P@{k} is {filtered.precision[k]:.3f}{_near(filtered)} that way, and {sample.share:.1%} of rows "
+            f"have labels. {told}",
+            "A classifier to train and to apply to every query, yourself.",
         )
+    cost = _costs(figures, ours_at_k, cosine)
     if not gain.worthwhile:
-        return Advice("pgvector", f"Use plain pgvector: {told}, {_too_little(gain)}.")
-    chosen = min(f.bits or 0 for f in ours if _as_good(f, best[k], k))
-    return Advice(
-        "foh",
-        f"Use this index with {chosen} bits: {told} ({gain.mean:+.3f}), and {chosen} bits are the fewest "
-        "with no clear loss against the best."
-        + _unlabelled(sample, figures, chosen, k)
-        + (_any_of_label(filtered, k) if by_label else "")
-        + _projection(figures, best[k], k)
-        + _nearest_of_label(sample, figures, best[k], k)
-        + _rising(sample, figures, reached, k),
-        chosen,
+        return Advice("pgvector", "Use plain pgvector.", f"{told} {_too_little(gain)}", cost)
+    notes = (
+        _unlabelled(sample, figures, ours_at_k, k),
+        _any_of_label(filtered, k) if by_label else "",
+        _projection(figures, ours_at_k, k),
+        _nearest_of_label(sample, figures, ours_at_k, k),
+        _fading(sample, figures, ours_at_k, gain, k),
     )
+    use = f"Use this index with {ours_at_k.bits} bits."
+    return Advice("foh", use, told, cost, tuple(note for note in notes if note), ours_at_k.bits)
+
+
+def _gained(sample: Sample, ours: Figure, cosine: Figure, gain: Gain, k: int) -> str:
+    return (
+        f"Of the first {k} rows {k * ours.precision[k]:.1f} share a label with the query, by exact distance "
+        f"{k * cosine.precision[k]:.1f} (P@{k} {ours.precision[k]:.3f} and {cosine.precision[k]:.3f}, "
+        f"{gain.mean:+.3f} ± {gain.error:.3f}, on a sample of {len(sample.X)} rows)."
+    )
+
+
+def _costs(figures: Sequence[Figure], ours: Figure, cosine: Figure) -> str:
+    """What an index takes, beside an HNSW index, and what it gives away of the nearest rows."""
+    space = f"About {ours.megabytes} MB" if ours.megabytes is not None else "Some space"
+    if cosine.megabytes is not None:
+        space += f" (HNSW: {cosine.megabytes} MB)"
+    told = f"{space}, and a job that runs foh-pg update."
+    if ours.recall is None:
+        return told
+    nearest = [f for f in figures if (f.way, f.bits, f.ranked_by) == ("foh", ours.bits, NEAREST)]
+    at_0 = "".join(f", {f.recall:.0%} with labels => 0" for f in nearest if f.recall is not None)
+    return f"{told} Of the ten nearest rows {ours.recall:.0%} are among the first ten{at_0}."
 
 
 def _too_little(gain: Gain) -> str:
     if gain.clear:
-        return f"a gain of {gain.mean:+.3f} where {WORTHWHILE} would be worth it"
+        return f"That is a gain of {gain.mean:+.3f} where {WORTHWHILE} would be worth it."
     return (
-        f"no clear difference: a gain of {gain.mean:+.3f} with a standard error of {gain.error:.3f} over "
-        f"{gain.queries} queries (more --queries and a larger --sample tell finer differences apart)"
+        f"That is no clear difference: a gain of {gain.mean:+.3f} with a standard error of {gain.error:.3f} "
+        f"over {gain.queries} queries (more --queries tell finer differences apart)."
     )
+
+
+def _fewest_bits(figures: Sequence[Figure], k: int) -> Figure:
+    """The fewest bits with no clear loss against the best."""
+    best = _best(figures, k)
+    return min((f for f in figures if _as_good(f, best, k)), key=lambda figure: figure.bits or 0)
 
 
 def _as_good(figure: Figure, best: Figure, k: int) -> bool:
@@ -166,57 +203,63 @@ def _nearer(figure: Figure, other: Figure) -> bool:
 def _any_of_label(filtered: Figure, k: int) -> str:
     """Tell where a classifier finds more by label alone."""
     return (
-        f" To classify the query and filter by label would reach {filtered.precision[k]:.3f}"
+        f"To classify the query and filter by label would reach {filtered.precision[k]:.3f}"
         f"{_near(filtered)}: the choice where the label is all that counts."
     )
 
 
-def _projection(figures: Sequence[Figure], best: Figure, k: int) -> str:
+def _projection(figures: Sequence[Figure], ours: Figure, k: int) -> str:
     """Tell where vectors of label scores find more by label."""
-    found = [f for f in figures if f.way == "supervised projection" and Gain.of(f, best, k).worthwhile]
-    return "".join(
-        f" A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier "
+    found = [f for f in figures if f.way == "supervised projection" and Gain.of(f, ours, k).worthwhile]
+    return " ".join(
+        f"A supervised projection with HNSW on it would reach {f.precision[k]:.3f}{_near(f)}: a classifier "
         "to train, and to apply to every row and query, yourself."
         for f in found
     )
 
 
-def _nearest_of_label(sample: Sample, figures: Sequence[Figure], best: Figure, k: int) -> str:
+def _nearest_of_label(sample: Sample, figures: Sequence[Figure], ours: Figure, k: int) -> str:
     """Tell where a classifier and a filtered search find as much by label, and nearer rows."""
     found = _only(figures, NEAREST_OF_LABEL)
-    if sample.share < NEARLY_ALL_LABELLED or Gain.of(found, best, k).loss:
+    if sample.share < NEARLY_ALL_LABELLED or Gain.of(found, ours, k).loss:
         return ""
-    if not _nearer(found, best):
+    if not _nearer(found, ours):
         return ""
     return (
-        " To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "
+        "To classify the query, and to search the rows of that label with HNSW and an iterative scan, would "
         f"reach {found.precision[k]:.3f}{_near(found)}: a classifier to keep up to date yourself, and an "
         "index of full vectors."
     )
 
 
-def _unlabelled(sample: Sample, figures: Sequence[Figure], bits: int, k: int) -> str:
+def _unlabelled(sample: Sample, figures: Sequence[Figure], ours: Figure, k: int) -> str:
     """Tell what rows without labels get, where there are many."""
     if sample.share >= NEARLY_ALL_LABELLED:
         return ""
-    [found] = [f for f in figures if (f.way, f.bits, f.ranked_by) == ("foh", bits, SOME_LABELLED)]
+    found = next(_of(figures, ours.bits, SOME_LABELLED))
     return (
-        f" That is where all rows have labels; with {1 - sample.share:.1%} of rows without labels, as in the "
-        f"table, P@{k} over all rows is {found.precision[k]:.3f}."
+        f"These figures are among rows with labels. With {1 - sample.share:.1%} of rows without labels, as "
+        f"in the table, P@{k} over all rows is {found.precision[k]:.3f}."
     )
 
 
-def _rising(sample: Sample, figures: Sequence[Figure], best: float, k: int) -> str:
-    """Warn where exact cosine, which gains from every further row, may catch up on the whole table."""
-    cosine, fewer = _only(figures, "exact cosine").precision[k], _only(figures, QUARTER).precision.get(k)
-    if fewer is None:
+def _fading(sample: Sample, figures: Sequence[Figure], ours: Figure, gain: Gain, k: int) -> str:
+    """Warn where the gain falls with the number of rows, so that little may be left on the whole table.
+
+    Both ways gain from more rows; what counts is how the difference between them changes.
+    """
+    fewer = next(_of(figures, ours.bits, LEARNED_QUARTER)), _only(figures, QUARTER)
+    if not all(k in figure.shares for figure in fewer):
         return ""
-    expected = cosine + (cosine - fewer) * math.log(max(1.0, sample.rows / len(sample.X)), 4)
-    if expected < best - WORTHWHILE:
+    before = Gain.of(*fewer, k).mean
+    expected = gain.mean + (gain.mean - before) * math.log(max(1.0, sample.rows / len(sample.X)), 4)
+    if expected >= WORTHWHILE:
         return ""
+    larger = len(sample.X) < min(sample.rows, LARGEST_SAMPLE)
     return (
-        f" But exact cosine gains {cosine - fewer:.3f} from four times the rows, which makes about "
-        f"{min(expected, 1.0):.3f} on all {sample.rows}: try a larger --sample before you decide."
+        f"But the gain falls with more rows: {before:+.3f} on a quarter of the sample, {gain.mean:+.3f} on "
+        f"all of it, which makes about {expected:+.3f} on all {sample.rows} rows: "
+        + ("try a larger --sample before you decide." if larger else "it may not last.")
     )
 
 
@@ -239,3 +282,7 @@ def _best(figures: Sequence[Figure], k: int) -> Figure:
 def _only(figures: Sequence[Figure], way: str) -> Figure:
     [figure] = [figure for figure in figures if figure.way == way]
     return figure
+
+
+def _of(figures: Sequence[Figure], bits: int | None, ranked_by: str) -> Iterator[Figure]:
+    return (f for f in figures if (f.way, f.bits, f.ranked_by) == ("foh", bits, ranked_by))
