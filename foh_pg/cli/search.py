@@ -182,11 +182,11 @@ def rows_of(
     """The chosen columns of the rows that were found, by key."""
     about = index.about
     named = [*zip(about.key, numbered(about, "foh_"), numbered(about, "f."), strict=True)]
-    statement = sql.SQL("SELECT {}, {} FROM pg_catalog.unnest({}) AS f ({}) JOIN {} s ON {}").format(
+    statement = sql.SQL("SELECT {}, {} FROM ROWS FROM ({}) AS f ({}) JOIN {} s ON {}").format(
         COMMA.join(sql.SQL("s.{} AS {}").format(quoted(column), name) for column, name, _ in named),
         COMMA.join(sql.SQL("s.{}").format(quoted(column)) for column in columns),
         COMMA.join(
-            sql.SQL("{}::{}[]").format(sql.Placeholder(f"key{number}"), type_)
+            sql.SQL("pg_catalog.unnest({}::{}[])").format(sql.Placeholder(f"key{number}"), type_)
             for number, type_ in enumerate(key_types(about))
         ),
         COMMA.join(numbered(about)),

@@ -130,11 +130,13 @@ def columns_text(columns: str | Sequence[str] | None) -> str | None:
 
     Examples
     --------
-    >>> columns_text("uid"), columns_text(["tenant_id", "id"])
-    ('uid', '{"tenant_id","id"}')
+    >>> columns_text("uid"), columns_text(["uid"]), columns_text(["tenant_id", "id"])
+    ('uid', 'uid', '{"tenant_id","id"}')
     """
     if columns is None or isinstance(columns, str):
         return columns
+    if len(columns) == 1:
+        return columns[0]
     quoted_names = (name.replace("\\", "\\\\").replace('"', '\\"') for name in columns)
     return "{" + ",".join(f'"{name}"' for name in quoted_names) + "}"
 

@@ -159,7 +159,7 @@ class TestRefusals:
         connection.execute(
             """CREATE TABLE t (id int4range, valid daterange, embedding real[], PRIMARY KEY (id, valid WITHOUT OVERLAPS))"""
         )
-        with pytest.raises(errors.DatatypeMismatch, match="the key id of public.t is of type int4range"):
+        with pytest.raises(errors.DatatypeMismatch, match=r"the key id of public\.t is of type int4range"):
             create_index(connection, source="t", dimensions=2)
 
     @pytest.mark.parametrize(
