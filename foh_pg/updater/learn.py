@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import join_rows
 from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, handover_after

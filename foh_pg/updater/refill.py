@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foh_pg import clustering
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import no_centers
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.updater.batch import Batch, read_batch
 from foh_pg.updater.fill import fill
 from foh_pg.updater.handover import Handover

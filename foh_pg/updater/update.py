@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 
 from foh_pg.errors import BuildError
+from foh_pg.runs.run import Progress, Run, recorded
+from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.run import Progress, Run, recorded
-from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
 from foh_pg.updater.install import install
