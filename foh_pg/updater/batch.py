@@ -16,7 +16,7 @@ from foh_pg.tables.keys import KeyArray, member
 from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key, read_with_far
 from foh_pg.updater import training
 from foh_pg.updater.handover import PENDING, Handover
-from foh_pg.updater.state import State
+from foh_pg.updater.index_state import State
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t

@@ -21,10 +21,10 @@ from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
+from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.pull import pull
-from foh_pg.updater.state import load
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
 from foh_pg.updater.weighing import with_ranking

@@ -22,12 +22,12 @@ from foh_pg.updater.affected import Affected, find_affected
 from foh_pg.updater.batch import Batch, with_rows
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
+from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change, Merged
 from foh_pg.updater.learn import Learned
 from foh_pg.updater.maintain import Moves, maintain
 from foh_pg.updater.placing import held_of
 from foh_pg.updater.served_model import Placed, Served
-from foh_pg.updater.state import State
 
 IntArray = npt.NDArray[np.int64]
 
