@@ -93,6 +93,11 @@ class IndexRow:
         """The signature of a row's labels, where the index has any, and its learned code."""
         return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
 
+    @property
+    def held(self) -> dict[str, Bits]:
+        """What a list holds of every row beside its key: the columns of foh.<index>_list."""
+        return {"geometry": self.geometry_column, "marks": self.marks_column}
+
     def distance_weight(self, scale: float) -> float:
         """Brings pgvector's distance to the size of a cosine distance."""
         return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]

@@ -108,6 +108,7 @@ BEGIN
         'recorded', format('%L, %L, %L, %L, %L, %L, %L, %L, %L', i.source::oid, i.source_name, i.key, i.key_attnum, i.key_type::oid, i.embedding,
                            i.embedding_attnum, CASE WHEN i.embedding_type LIKE '%[]' THEN '' ELSE v || '.' END || i.embedding_type, i.embedding_typmod),
         'source', i.source_name,
+        'source_text', quote_literal(i.source_name),
         'source_oid', i.source::oid,
         'key', quote_ident(i.key),
         'key_type', i.key_type::text,
@@ -162,6 +163,10 @@ BEGIN
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
         'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                 coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
+        -- Where only a share of the rows passes a condition: by how many times more lists, and how much of the shortlist, so that nine in ten of
+        -- the nearest rows that pass are found. A tenth more would cost as much again.
+        'more_probes', 'greatest(0.6::float8 * power(share, -0.4::float8), 1::float8)',
+        'fewer_rows', '0.6::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
