@@ -18,7 +18,7 @@ from foh_pg.tables.index_row import find_index
 from foh_pg.tables.session import open_session
 from foh_pg.updater import build, update
 from foh_pg.updater.chances import leans
-from foh_pg.updater.served_model import load_present
+from foh_pg.updater.served_model import read_served
 from tests.support.digits import HELD_OUT, create_index, create_table, digits, insert, vector
 from tests.support.postgres import Database
 
@@ -65,7 +65,7 @@ class TestVectors:
     ) -> None:
         """SQL computes from shares and code what Python has learned the three numbers for."""
         with open_session(database.dsn()) as session:
-            model = load_present(session, find_index(session, "digits")).model
+            model = read_served(session, find_index(session, "digits")).model
         assert model.ranking.chances is not None
         bias, votes, code = model.ranking.chances
         row = digits()[0][1600]
