@@ -11,12 +11,12 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import COMMA, Search, key_types, numbered, quoted
-from foh_pg.index.results import key_values
+from foh_pg.index.results import Description, key_values
 from foh_pg.postgres.connect import own_path
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def search(
     params = options.parse_pairs(param, "--param") if param else None
     asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
     # A reader may not look at our version table: the functions themselves say what is missing.
-    with session(dsn, installed=False) as connection, advice(connection, name):
+    with connected(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
         like = None if like is None else parse_key(index, like)
         query = None if vector is None else parse_vector(vector)
@@ -118,7 +118,7 @@ def parse_vector(given: str) -> list[float]:
     return values
 
 
-def parse_key(index: Index, given: str) -> Any:
+def parse_key(index: Index, given: str, option: str = "--like") -> Any:
     """The key of a row; a list of JSON where it has several columns."""
     if len(index.about.key) == 1:
         return given
@@ -128,7 +128,7 @@ def parse_key(index: Index, given: str) -> Any:
         values = None
     if not isinstance(values, list) or len(values) != len(index.about.key):
         shown = ", ".join(index.about.key)
-        raise click.BadParameter(f'{given!r} is no key ({shown}): write ["acme", 7]', param_hint="--like")
+        raise click.BadParameter(f'{given!r} is no key ({shown}): write ["acme", 7]', param_hint=option)
     return tuple(values)
 
 
@@ -167,13 +167,18 @@ def found(
     score = "foh_score" if "score" in taken else "score"
     return [
         {
-            **dict(zip(index.about.key, key_values(index.about, match.key), strict=True)),
+            **named_key(index.about, match.key),
             **{column: extra.get(match.key, {}).get(column) for column in columns},
             distance: match.distance,
             score: match.score,
         }
         for match in matches
     ]
+
+
+def named_key(about: Description, key: Any) -> Row:
+    """A key under the names of its columns."""
+    return dict(zip(about.key, key_values(about, key), strict=True))
 
 
 def rows_of(

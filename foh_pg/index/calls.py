@@ -201,6 +201,44 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
     return Call(statement, {**arguments, **values, "limit": options.k})
 
 
+def labels(index: str, about: Description, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
+    arguments = {"query": PackedVector(query), "k": k}
+    key, values = key_argument(index, about, "without", without)
+    statement = sql.SQL("SELECT * FROM {}({}{})").format(function(index, "labels"), named(arguments), key)
+    return Call(statement, {**arguments, **values})
+
+
+def suggest(index: str, about: Description, k: int, rows: int, after_key: Any) -> Call:
+    arguments = {"k": k, "wanted": rows}
+    key, values = key_argument(index, about, "after_key", after_key)
+    columns = [sql.SQL("r.key")]
+    if len(about.key) > 1:
+        columns = [sql.SQL(f"(r.key).k{number}") for number in range(1, len(about.key) + 1)]
+    statement = sql.SQL("SELECT {}, r.label, r.chance, r.neighbors FROM {}({}{}) r").format(
+        COMMA.join(columns), function(index, "suggest"), named(arguments), key
+    )
+    return Call(statement, {**arguments, **values})
+
+
+def key_argument(
+    index: str, about: Description, name: str, key: Any
+) -> tuple[sql.Composable, dict[str, Any]]:
+    """A key as a further argument of a function; one of several columns is a row of the index's own type."""
+    if key is None:
+        return sql.SQL(""), {}
+    values = {f"key{number}": value for number, value in enumerate(key_values(about, key), 1)}
+    if len(values) == 1:
+        return sql.SQL(", {} => {}").format(sql.Identifier(name), sql.Placeholder("key1")), values
+    parts = [
+        sql.SQL("{}::{}").format(sql.Placeholder(value), type_)
+        for value, type_ in zip(values, key_types(about), strict=True)
+    ]
+    row = sql.SQL(", {} => ROW({})::{}").format(
+        sql.Identifier(name), COMMA.join(parts), function(index, "key")
+    )
+    return row, values
+
+
 def embedding(about: Description, key: Any) -> Call:
     """The vector of a row, where the caller sees one of that key."""
     row, values = is_row(about, key)

@@ -16,17 +16,17 @@ from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, replace_centers, write_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items, items_from_lists, write_items
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.lists import write_lists
-from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_arrays
 from foh_pg.tables.parts import ListChange
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.served_model import Served
 
@@ -59,12 +59,12 @@ CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
                        weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
-                       reach_recall, reach_probes, reach_shortlist, small, far)
+                       reach_recall, reach_probes, reach_shortlist, chances, small, far)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
         %(recalls)s::float8[],
-        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s,
+        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(chances)s::float8[], %(small)s,
         nullif(%(far)s::{key_type}[]::text[], '{{}}'))
 """
 # Versions that only merged rows have no hash functions of their own to return to.
@@ -211,6 +211,7 @@ def _write_model(session: Session, new: Change) -> None:
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,
         "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
+        "chances": ranking.chances and list(ranking.chances),
     }
     session.execute(MODEL, values)
     if served.learned == new.version:

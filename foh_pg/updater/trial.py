@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.source import Rows
 from foh_pg.updater.scan import exact_distances, sharing
 
@@ -59,7 +59,7 @@ class Trial:
     """A small index in memory, and the queries put to it."""
 
     def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
-        self.index, self.model, self.base = index, model, base
+        self.index, self.model, self.base, self.queries = index, model, base, queries
         self.vectors = queries.vectors
         self.relevant = sharing(queries, base)
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)

@@ -162,14 +162,27 @@ AS $function$
     WHERE i.id = index AND k.same
 $function$;
 
+-- After FROM: the rows s of an array of keys. Rows of a composite type are compared column by column: so the application's index serves.
+CREATE OR REPLACE FUNCTION foh._source_of_keys(i foh.index, keys text) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN foh._has_record_key(i)
+                THEN format('unnest(%s) AS e (%s) JOIN %s s ON %s WHERE true', keys, string_agg('k' || k.at, ', ' ORDER BY k.at), i.source_name,
+                            string_agg(format('s.%I = e.k%s%s', k.name, k.at, foh._collate(i.source, k.name)), ' AND ' ORDER BY k.at))
+                ELSE format('%s s WHERE s.%I = ANY (%s%s)', i.source_name, i.key[1], keys, foh._collate(i.source, i.key[1])) END
+    FROM unnest(i.key) WITH ORDINALITY AS k (name, at)
+$function$;
+
 -- What templates write for the key. s, n, o, r, NEW, OLD are rows of the source; e.key is a key in a table of ours. In a statement about both,
 -- the columns are compared one by one: so the application's index serves, and PostgreSQL leaves out partitions.
 --   key_of_s, key_of_n, ...    the key of that row, as the tables of the index have it
 --   s_is_e                     the condition that s is the row of e.key
 --   e_columns, s_columns       the key under the columns of a result
 --   returned_keys              the same, out of an array named keys
---   key_order, s_is_after      the order of keys, and the condition that s stands after the key $2 in it
---   source_of_key              after FROM: the row s of e.key; source_of_keys: the rows of an array of keys, $1
+--   key_order, s_is_after      the order of keys, and the condition that s stands after the key $2 in it; s_is_after_key: after after_key
+--   source_of_key              after FROM: the row s of e.key
+--   source_of_keys, _of_found  after FROM: the rows s of an array of keys: $1, or one named keys
 --   o_is_s, s_is_absent ...    in a full join of rows after (s) and before (o) a write
 --   labels_key_of_n ...        the key that a row of the table of labels refers to
 CREATE OR REPLACE FUNCTION foh._key_names(i foh.index) RETURNS jsonb
@@ -189,11 +202,10 @@ BEGIN
         's_columns', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
         'returned_keys', string_agg(CASE WHEN as_row THEN format('(pg_catalog.unnest(keys)).k%s', k.at) ELSE 'pg_catalog.unnest(keys)' END, ', ' ORDER BY k.at),
         'key_order', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
-        's_is_after', CASE WHEN as_row THEN format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('($2).k%s%s', k.at, k.collation), ', ' ORDER BY k.at))
-                           ELSE min(format('s.%I > $2%s', k.name, k.collation)) END,
-        'source_of_keys', CASE WHEN as_row THEN format('unnest($1) AS e (%s) JOIN %s s ON %s WHERE true', string_agg('k' || k.at, ', ' ORDER BY k.at), i.source_name,
-                                                       string_agg(format('s.%I = e.k%s%s', k.name, k.at, k.collation), ' AND ' ORDER BY k.at))
-                               ELSE min(format('%s s WHERE s.%I = ANY ($1%s)', i.source_name, k.name, k.collation)) END,
+        's_is_after', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, '$2') || k.collation, ', ' ORDER BY k.at)),
+        's_is_after_key', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, 'after_key') || k.collation, ', ' ORDER BY k.at)),
+        'source_of_keys', foh._source_of_keys(i, '$1'),
+        'source_of_found', foh._source_of_keys(i, 'keys'),
         'source_of_key', format('%s s WHERE %s', i.source_name, string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at)),
         'key_changed', string_agg(format('NEW.%1$I <> OLD.%1$I', k.name), ' OR ' ORDER BY k.at),
         'o_is_s', string_agg(format('o.%1$I = s.%1$I', k.name), ' AND ' ORDER BY k.at),
@@ -205,9 +217,9 @@ BEGIN
         'result_columns', string_agg(format('%I %s', k.name, k.type), ', ' ORDER BY k.at),
         'label_is_s', string_agg('t.' || quote_ident(k.labels_key) || format(' = s.%I%s', k.name, foh._collate(i.labels_from, k.labels_key)), ' AND ' ORDER BY k.at))
     INTO names
-    FROM (SELECT k.*, foh._collate(i.source, k.name) AS collation, f.field, f.field || foh._collate(i.source, k.name) AS of_e
+    FROM (SELECT k.*, c.collation, c.part_of, format(c.part_of, 'e.key') AS field, format(c.part_of, 'e.key') || c.collation AS of_e
           FROM unnest(i.key, i.key_types, i.labels_key) WITH ORDINALITY AS k (name, type, labels_key, at)
-          CROSS JOIN LATERAL (SELECT CASE WHEN as_row THEN format('(e.key).k%s', k.at) ELSE 'e.key' END AS field) f) k;
+          CROSS JOIN LATERAL (SELECT foh._collate(i.source, k.name) AS collation, CASE WHEN as_row THEN format('(%%s).k%s', k.at) ELSE '%s' END AS part_of) c) k;
     SELECT names || jsonb_object_agg('key_of_' || lower(a), foh._key_of(i, a, i.key))
                  || coalesce(jsonb_object_agg('labels_key_of_' || lower(a), foh._key_of(i, a, i.labels_key)) FILTER (WHERE i.labels_key IS NOT NULL), '{}') INTO names
     FROM unnest(ARRAY['s', 'n', 'o', 'r', 'NEW', 'OLD']) a;
