@@ -57,6 +57,7 @@ def labels(
         elif vector is not None:
             suggested = [Suggested(None, index.labels(parse_vector(vector), k))]
         else:
+            assert like is not None
             suggested = [Suggested(None, index.labels_like(parse_key(index, like, "--like"), k))]
     show(index if missing else None, suggested, json)
 
