@@ -151,7 +151,7 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
     known = np.array_equal(entries[root], np.arange(1, len(areas) + 1)) and area.max(initial=0) < len(areas)
     if not (known and np.array_equal(ids, sample_ids) and np.array_equal(ids, entries[~root][order])):
         raise StateError(
-            f"the centers of index {index.name!r} and what is known of them differ: "
+            f"the tables of index {index.name!r} do not name the same centers: "
             f"run foh-pg build {session.names['name']} --again"
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]

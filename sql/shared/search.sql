@@ -55,7 +55,7 @@ AS $function$
         WHEN 'building' THEN 'the index is being built'
         WHEN 'changed' THEN 'the source has changed'
         WHEN 'resync' THEN 'the source must be read again'
-        WHEN 'unplaced' THEN 'many rows wait that no list leads to'
+        WHEN 'unplaced' THEN 'too many rows are in no list yet: the next update places them'
         WHEN 'small' THEN 'the index is small'
         WHEN 'asked' THEN 'recall 1 asks for the exact answer'
         WHEN NULL THEN NULL
