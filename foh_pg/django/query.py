@@ -111,7 +111,7 @@ class SearchJoin:
         keys = [f"{name} AS key{number}" for number, name in enumerate(names, 1)]
         columns = {field.column for field in fields}
         ours = [f"{f'foh_{name}' if name in columns else name} AS {name}" for name in ("distance", "score")]
-        return f"(SELECT {', '.join([*keys, *ours])} FROM {call} found) AS {alias}"
+        return f"(SELECT {', '.join([*keys, *ours])} FROM {call} found) AS {alias}"  # noqa: S608
 
     def _query(self, compiler: Any) -> tuple[str, list[Any]]:
         if isinstance(self.search.query, str):

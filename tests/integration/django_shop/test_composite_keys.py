@@ -43,8 +43,9 @@ def offer(shop: Database) -> Any:
 
 def test_instances_are_found(offer: Any) -> None:
     found = offer.objects.nearest(vector(7), k=3, score="rank", distance="far")
-    assert [*found][0].pk == (3, 1)
-    assert [*found][0].far == pytest.approx(0, abs=1e-6)
+    first, *_ = found
+    assert first.pk == (3, 1)
+    assert first.far == pytest.approx(0, abs=1e-6)
     assert len({instance.pk for instance in found}) == 3
 
 
