@@ -202,7 +202,8 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
     labelled = held if index.labels is None else held.take(held.labels.lengths > 0)
     if not len(labelled):
         raise InputError(
-            f"index {index.name!r} has no row to ask: among the {share:.1%} of rows that never train (option "
+            f"index {index.name!r} cannot be evaluated, since no row can be the query: among the "
+            f"{share:.1%} of rows that never train (option "
             f"held_out) {'there is none' if index.labels is None else 'none has a label'}; raise the option, "
             "or wait for more rows"
         )

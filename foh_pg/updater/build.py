@@ -88,7 +88,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     if kind == "build" and index.status == "ready" and index.version > 1:
         raise BuildError(
             f"index {name!r} is built already: foh-pg update {session.names['name']} keeps it up to date, "
-            f"foh-pg build {session.names['name']} --again trains anew"
+            f"foh-pg build {session.names['name']} --again trains it again"
         )
     run = Run(index.name, kind, index.version, index.version, progress=progress)
     with recorded(session, run):
