@@ -8,8 +8,12 @@ import click
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
+from foh_pg.cli import options
+from foh_pg.cli.database import open_connection
 from foh_pg.cli.output import say
 from foh_pg.demo import DATABASE, tell
+from foh_pg.demo.packages import load
+from foh_pg.demo.table import load_table
 from foh_pg.postgres.embedded import DEFAULT_VERSION, EmbeddedServer
 
 NEXT = """\
@@ -43,8 +47,16 @@ The server goes on running. What to type next:
 @click.option(
     "--pg", "version", type=int, default=DEFAULT_VERSION, help="Major version of PostgreSQL: 18 or 16."
 )
-def demo(directory: Path, keep: bool, stop: bool, version: int) -> None:
+@click.option(
+    "--load", "table", is_flag=True, help="Only make and fill table package in the database of --dsn."
+)
+@options.dsn
+def demo(directory: Path, keep: bool, stop: bool, version: int, table: bool, dsn: str | None) -> None:
     """Show an index at work on 4 000 Debian packages, in an embedded PostgreSQL in a directory of yours."""
+    if table:
+        with open_connection(dsn) as connection:
+            click.echo(load_table(connection, load()))
+        return
     server = EmbeddedServer(directory, version)
     if stop:
         running = server.running

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from foh_pg.demo.answers import exact, packages, quality, searched
+from foh_pg.demo.answers import MAKE_HNSW, by_hnsw, exact, packages, quality, searched
 from foh_pg.demo.packages import Packages, load
+from foh_pg.demo.table import make_table, write
 from foh_pg.index import Index
-from foh_pg.postgres.binary_copy import TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
@@ -26,21 +26,12 @@ DATABASE = "foh_demo"
 INDEX = "packages"
 QUERIES = 300
 BATCHES = 4
-PIECE = 250
 # The dial of a search, as a person would name its positions.
 DIALS = {"labels => 0": 0.0, "as learned": None, "labels => 1": 1.0}
-# Packages whose names, and those of their neighbors, say what they are: games and mail.
-SHOWN = ("xmoto", "amavisd-milter")
+# Packages whose names, and those of their neighbors, say what they are: clocks and relays of connections.
+SHOWN = ("gnome-clocks", "6tunnel")
 NEXT = "trigger-rally"
 
-CREATE_TABLE = """
-CREATE TABLE package (
-    id        int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name      text NOT NULL,
-    tags      text[] NOT NULL,
-    embedding vector({dimensions}) NOT NULL
-)
-"""
 # A small table learns in small steps; by default 2 000 labelled rows make one.
 CREATE_INDEX = """\
 SELECT foh.create_index('packages', source => 'package', embedding => 'embedding', labels => 'tags',
@@ -64,6 +55,7 @@ def tell(server: EmbeddedServer, console: Console) -> tuple[int, str]:
         show_batches(connection, index, queries, stream, console)
         show_dial(connection, index, queries, console)
         show_state(connection, index, console)
+        connection.execute(MAKE_HNSW)
         for name in SHOWN:
             at = queries.names.index(name)
             show_search(connection, index, queries.part(at, at + 1), console)
@@ -82,7 +74,7 @@ def make_database(server: EmbeddedServer) -> None:
 def make_index(connection: psycopg.Connection[Any], dimensions: int, console: Console) -> Index:
     connection.execute("CREATE EXTENSION vector")
     migrate(connection)
-    connection.execute(sql.SQL(CREATE_TABLE).format(dimensions=sql.Literal(dimensions)))
+    make_table(connection, dimensions)
     console.print("An application's table, [bold]package[/]: Debian packages, their tags, a vector for each.")
     console.print(f"An index on it, made in SQL:\n\n{CREATE_INDEX};\n", markup=False)
     connection.execute(CREATE_INDEX)
@@ -103,7 +95,8 @@ def show_batches(
     size = -(-len(stream.names) // BATCHES)
     for start in range(0, len(stream.names), size):
         batch = stream.part(start, start + size)
-        write(connection, batch, console)
+        with bar(console, "writing", len(batch.names)) as advance:
+            write(connection, batch, advance=advance)
         run = learn(connection, console)
         best = exact(connection, index, queries, 10)
         cosine, foh = (
@@ -146,21 +139,6 @@ def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packag
     console.print()
 
 
-def write(connection: psycopg.Connection[Any], batch: Packages, console: Console) -> None:
-    """COPY, a piece at a time: each row is searchable when its transaction commits."""
-    with bar(console, "writing", len(batch.names)) as advance:
-        for start in range(0, len(batch.names), PIECE):
-            piece = batch.part(start, start + PIECE)
-            copy_in(
-                connection,
-                sql.Identifier("package"),
-                ("name", "tags", "embedding"),
-                (TEXT, Array(TEXT), Vector(piece.vectors.shape[1])),
-                (piece.names, Ragged.of(piece.tags, object), piece.vectors),
-            )
-            advance(start + len(piece.names))
-
-
 def learn(connection: psycopg.Connection[Any], console: Console) -> Run:
     with bar(console, "learning", None) as advance:
         return update(connection, INDEX, progress=lambda _phase, done, _of: advance(done))
@@ -184,12 +162,12 @@ def shown(value: Any) -> str:
 
 
 def show_search(connection: psycopg.Connection[Any], index: Index, query: Packages, console: Console) -> None:
-    """One query: what cosine finds, and what the index finds at each position of the dial."""
+    """One query: what pgvector's HNSW finds, and what the index finds at each position of the dial."""
     console.print(f"Nearest to [bold]{query.names[0]}[/] ({', '.join(query.tags[0])}); ✓ shares a tag:\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = []
     answers = {name: searched(index, query, 6, dial) for name, dial in DIALS.items()}
-    for title, [found] in {"exact cosine": exact(connection, index, query, 6).nearest, **answers}.items():
+    for title, [found] in {"HNSW": by_hnsw(connection, index, query, 6), **answers}.items():
         table.add_column(title, no_wrap=True)
         known = packages(connection, found)
         columns.append([mark(known[key], query.tags[0]) for key in found])

@@ -42,6 +42,17 @@ CREATE TABLE foh.index (
     CHECK ((labels_from IS NULL) = (labels_key IS NULL))
 );
 
+-- A row of the description of the tables and columns that an index reads: see sql/shared/drift.sql. at: its place in the description.
+-- role: source or labels_from, a table; key, embedding, labels or labels_key, a column. number: of the column, 0 for a table.
+CREATE TYPE foh.described AS (
+    at       int,
+    role     text,
+    relation oid,
+    number   int2,
+    name     text,
+    type     text
+);
+
 -- The dictionary of label names, and what a label adds to the projections of a stored row: one number a bit.
 CREATE TABLE foh.label (
     index      int NOT NULL,
@@ -83,6 +94,9 @@ CREATE TABLE foh.model (
     reach_recall    float8[],
     reach_probes    int[],
     reach_shortlist int[],
+    -- The chance of a label, learned on held-out rows: 1 / (1 + exp(-z)), where z is the first number, plus the second times the logarithm of
+    -- the label's share of the votes, plus the third times how far the learned code leans to it. Null where none was asked.
+    chances         float8[],
     -- Keys of far rows: their embeddings are too long for models and lists (see foh._longest), so every search reads them.
     far          text[],
     PRIMARY KEY (index, version)

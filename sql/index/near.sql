@@ -158,11 +158,12 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 -- that are known to be of another kind are put back (see second_look).
 -- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
 -- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
--- filter. again: an earlier call with fewer probes did not find enough. bits: the distance as the bits estimate it; null for keys that
+-- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
+-- the farther away are the nearest of them, and the more lists are read. bits: the distance as the bits estimate it; null for keys that
 -- must be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
 -- with an estimate from bits.
 CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
-                                  again boolean, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -213,7 +214,8 @@ BEGIN
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
-                 {probes_chosen} AS probes, {shortlist_chosen} AS ranked,
+                 CASE WHEN probes IS NOT NULL OR share IS NULL THEN {probes_chosen} ELSE least({probes_chosen}::float8 * {more_probes}, 1e7::float8)::int END AS probes,
+                 {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
                   WHERE m.lean > 0::float8 AND coalesce({weight_code}, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
@@ -232,7 +234,7 @@ BEGIN
         fallback := 'asked';
         RETURN;
     END IF;
-    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
+    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 WHEN share IS NOT NULL THEN greatest(k::float8, {fewer_rows} * ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
     -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN

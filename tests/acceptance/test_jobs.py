@@ -82,10 +82,8 @@ def test_every_recipe_has_commands() -> None:
         command.make_context(arguments[0], list(arguments[1:])).close()
     assert {name: sorted(names) for name, names in found.items()} == {
         "foh-pg-update.service": ["update"],
-        "foh-pg-evaluate.service": ["evaluate"],
         "foh-pg-watch.service": ["watch"],
         "foh-update.yaml": ["update"],
-        "foh-evaluate.yaml": ["evaluate"],
         "foh-watch.yaml": ["watch"],
         "foh_dags.py": ["evaluate", "status", "update"],
         "foh_jobs.py": ["evaluate", "update"],

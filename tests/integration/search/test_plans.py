@@ -62,7 +62,9 @@ def test_only_the_probed_lists(grown: Shop, call: str, most: int) -> None:
         counts = touched(grown, call)
         for table in ("item", "items_list", "items_stream"):
             assert counts[table][0] == 0, f"{table} was read from end to end: {counts[table]}"
-        assert counts["items_list"][3] == PROBES
+        # Before the table is analyzed PostgreSQL expects the filter to let a third pass: a few more lists are read.
+        expected = {PROBES, PROBES + 1} if "filter" in call and not analyzed else {PROBES}
+        assert counts["items_list"][3] in expected
         assert counts["item"][3] <= most
         in_stream = grown.run(
             "SELECT max(n) FROM (SELECT count(*) AS n FROM {stream} GROUP BY center) c"

@@ -1,0 +1,179 @@
+-- Columns that an index keeps beside its rows, and the conditions that a search has on them.
+
+-- The type in which lists and stream keep a column; null for types that cannot be included. A domain is kept as what it is a domain over, an
+-- enum as text: a column of ours of the application's type would keep the application from dropping that type.
+CREATE OR REPLACE FUNCTION foh._included_type(type oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    WITH RECURSIVE base AS (
+        SELECT t.oid, t.typtype, t.typbasetype FROM pg_type t WHERE t.oid = type
+        UNION ALL
+        SELECT t.oid, t.typtype, t.typbasetype FROM base b JOIN pg_type t ON b.typtype = 'd' AND t.oid = b.typbasetype
+    )
+    SELECT CASE WHEN b.typtype = 'e' OR b.oid = 'varchar'::regtype THEN 'text'
+                WHEN b.oid IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype, 'float8'::regtype,
+                               'boolean'::regtype, 'text'::regtype, 'uuid'::regtype, 'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
+                THEN format_type(b.oid, NULL) END
+    FROM base b WHERE b.typtype <> 'd'
+$function$;
+
+-- The value of a condition as text, or an error where the column cannot have it. This function and those that follow have no SET search_path,
+-- which would cost every search that has a condition: foh._matched, which calls them, sets one.
+CREATE OR REPLACE FUNCTION foh._match_value(name text, included jsonb, value jsonb) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    kind constant text := jsonb_typeof(value);
+    kinds constant text[] := CASE included ->> 'kept' WHEN 'boolean' THEN '{boolean}'::text[]
+        WHEN 'text' THEN '{string}' WHEN 'uuid' THEN '{string}' WHEN 'date' THEN '{string}'
+        WHEN 'timestamp without time zone' THEN '{string}' WHEN 'timestamp with time zone' THEN '{string}'
+        -- A number may stand in a string: JSON has no NaN, and programs read long numbers inexactly.
+        ELSE '{number,string}' END;
+BEGIN
+    IF NOT kind = ANY (kinds) OR NOT pg_input_is_valid(value #>> '{}', included ->> 'type') THEN
+        RAISE EXCEPTION 'foh: match asks column % of index % for %, which is no %', quote_ident(included ->> 'name'), quote_literal(name), value, included ->> 'type'
+            USING ERRCODE = 'invalid_parameter_value',
+                  HINT = CASE WHEN kind IN ('array', 'object') THEN 'A column is compared with a value, a list of values, null, or an object of =, not, <, <=, > and >=.'
+                              ELSE format('Values of type %s are written as a JSON %s.', included ->> 'type', array_to_string(kinds, ' or ')) END;
+    END IF;
+    RETURN value #>> '{}';
+END
+$function$;
+
+-- A condition on one included column: in SQL over the source s, and, for the step that reads lists, as data. See foh._matched.
+CREATE OR REPLACE FUNCTION foh._match_column(name text, included jsonb, spec jsonb, OUT condition text, OUT test jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    about constant text := format('s.%I', included ->> 'name');
+    type constant text := included ->> 'type';
+    conditions text[] := '{}';
+    asked record;
+    given text[];
+    empty boolean;
+BEGIN
+    IF jsonb_typeof(spec) <> 'object' THEN
+        spec := jsonb_build_object('=', spec);
+    ELSIF spec = '{}' THEN
+        RAISE EXCEPTION 'foh: match says nothing of column %', quote_ident(included ->> 'name') USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'A column is compared with a value, a list of values, null, or an object of =, not, <, <=, > and >=.';
+    END IF;
+    test := '{"nulls": false}';
+    FOR asked IN SELECT e.key AS operator, e.value FROM jsonb_each(spec) e LOOP
+        IF asked.operator IN ('=', 'not') THEN
+            given := ARRAY(SELECT foh._match_value(name, included, v.value)
+                           FROM jsonb_array_elements(CASE jsonb_typeof(asked.value) WHEN 'array' THEN asked.value ELSE jsonb_build_array(asked.value) END) v
+                           WHERE v.value <> 'null');
+            empty := asked.value = 'null' OR jsonb_typeof(asked.value) = 'array' AND asked.value @> 'null';
+            IF asked.operator = '=' THEN
+                conditions := conditions || (CASE
+                    WHEN cardinality(given) = 0 THEN CASE WHEN empty THEN format('%s IS NULL', about) ELSE 'false' END
+                    WHEN cardinality(given) = 1 THEN format('(%s OPERATOR(pg_catalog.=) %L::%s%s)', about, given[1], type, CASE WHEN empty THEN format(' OR %s IS NULL', about) END)
+                    ELSE format('(%s OPERATOR(pg_catalog.=) ANY (%L::%s[])%s)', about, given, type, CASE WHEN empty THEN format(' OR %s IS NULL', about) END) END);
+                -- No other comparison lets a NULL pass.
+                test := test || jsonb_build_object('among', given::text, 'nulls', empty AND spec - '=' = '{}');
+            ELSE
+                conditions := conditions || format('%s IS NOT NULL', about);
+                IF cardinality(given) > 0 THEN
+                    conditions := conditions || format('%s OPERATOR(pg_catalog.<>) ALL (%L::%s[])', about, given, type);
+                    test := test || jsonb_build_object('without', given::text);
+                END IF;
+            END IF;
+        ELSIF asked.operator IN ('<', '<=', '>', '>=') THEN
+            given := ARRAY[foh._match_value(name, included, asked.value)];
+            conditions := conditions || format('%s OPERATOR(pg_catalog.%s) %L::%s', about, asked.operator, given[1], type);
+            test := test || jsonb_build_object(asked.operator, given[1]);
+        ELSE
+            RAISE EXCEPTION 'foh: match asks column % for the unknown comparison %', quote_ident(included ->> 'name'), quote_literal(asked.operator)
+                USING ERRCODE = 'invalid_parameter_value', HINT = 'There are =, not, <, <=, > and >=.';
+        END IF;
+    END LOOP;
+    IF included -> 'enum' <> 'null' AND test ?| ARRAY['<', '<=', '>', '>='] THEN
+        test := foh._match_enum(type, test);
+    END IF;
+    condition := array_to_string(conditions, ' AND ');
+END
+$function$;
+
+-- A range of an enum as the set of its values: lists keep them as text, which has another order.
+CREATE OR REPLACE FUNCTION foh._match_enum(type text, test jsonb) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    WITH value AS (
+        SELECT e.enumlabel::text AS label, e.enumsortorder AS place FROM pg_enum e WHERE e.enumtypid = to_regtype(type)
+    )
+    SELECT (test - ARRAY['<', '<=', '>', '>=']) || jsonb_build_object('among', ARRAY(
+        SELECT v.label FROM value v
+        WHERE (NOT test ? 'among' OR v.label = ANY ((test ->> 'among')::text[]))
+          AND (NOT test ? '<' OR v.place < (SELECT b.place FROM value b WHERE b.label = test ->> '<'))
+          AND (NOT test ? '<=' OR v.place <= (SELECT b.place FROM value b WHERE b.label = test ->> '<='))
+          AND (NOT test ? '>' OR v.place > (SELECT b.place FROM value b WHERE b.label = test ->> '>'))
+          AND (NOT test ? '>=' OR v.place >= (SELECT b.place FROM value b WHERE b.label = test ->> '>=')))::text)
+$function$;
+
+-- A condition on the labels: in SQL over the source s, and as data. forms: how each is written for this index (see foh._label_conditions).
+CREATE OR REPLACE FUNCTION foh._match_labels(name text, forms jsonb, spec jsonb, OUT condition text, OUT test jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    conditions text[] := '{}';
+    asked record;
+    given text[];
+BEGIN
+    IF jsonb_typeof(spec) <> 'object' THEN
+        spec := jsonb_build_object('any', CASE jsonb_typeof(spec) WHEN 'array' THEN spec ELSE jsonb_build_array(spec) END);
+    END IF;
+    test := '{}';
+    FOR asked IN SELECT e.key AS operator, e.value FROM jsonb_each(spec) e LOOP
+        IF NOT forms ? asked.operator OR jsonb_typeof(asked.value) <> 'array'
+           OR asked.value @? '$[*] ? (@.type() != "string" || @ == "")' THEN
+            RAISE EXCEPTION 'foh: match asks for the labels %', jsonb_build_object(asked.operator, asked.value) USING ERRCODE = 'invalid_parameter_value',
+                HINT = 'Labels are asked for with a label, a list of labels, or an object of any, all and none, each with a list of labels.';
+        END IF;
+        given := ARRAY(SELECT jsonb_array_elements_text(asked.value));
+        conditions := conditions || format(forms ->> asked.operator, quote_literal(given));
+        test := test || jsonb_build_object('labels_' || asked.operator, given::text);
+    END LOOP;
+    condition := coalesce(nullif(array_to_string(conditions, ' AND '), ''), 'true');
+END
+$function$;
+
+-- What argument match of a search asks for, checked: a condition in SQL over the row s of the source, for what runs with the rights of the
+-- caller; and tests, the same as data, for the step that reads lists with the rights of foh's owner. No text of the caller runs there: that
+-- step casts values to the types of pg_catalog and compares them by operators of pg_catalog, in statements of its own.
+-- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; null where the
+-- index has none.
+CREATE OR REPLACE FUNCTION foh._matched(name text, included jsonb, labels jsonb, match jsonb, OUT condition text, OUT tests jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    conditions text[] := '{}';
+    asked record;
+    known jsonb;
+    made record;
+BEGIN
+    IF jsonb_typeof(match) <> 'object' THEN
+        RAISE EXCEPTION 'foh: match is %, it must be a JSON object: {"column": value}', match USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    tests := '{}';
+    FOR asked IN SELECT e.key AS about, e.value FROM jsonb_each(match) e LOOP
+        known := (SELECT c.value || jsonb_build_object('at', c.at) FROM jsonb_array_elements(included) WITH ORDINALITY AS c (value, at) WHERE c.value ->> 'name' = asked.about);
+        IF known IS NOT NULL THEN
+            made := foh._match_column(name, known, asked.value);
+            tests := tests || (SELECT jsonb_object_agg(format('%s %s', known ->> 'at', t.key), t.value) FROM jsonb_each(made.test) t);
+        ELSIF asked.about = 'labels' AND labels IS NOT NULL THEN
+            made := foh._match_labels(name, labels, asked.value);
+            tests := tests || made.test;
+        ELSE
+            RAISE EXCEPTION 'foh: match names %, which index % does not include', quote_ident(asked.about), quote_literal(name) USING ERRCODE = 'undefined_column',
+                HINT = concat(CASE WHEN included = '[]' THEN 'It includes no columns' ELSE 'It includes ' || (SELECT string_agg(quote_ident(c ->> 'name'), ', ') FROM jsonb_array_elements(included) c) END,
+                              CASE WHEN labels IS NOT NULL THEN ', and has labels' END,
+                              format('. foh.alter_index(%L, include => ...) changes that; other columns can be asked for with filter.', name));
+        END IF;
+        conditions := conditions || made.condition;
+    END LOOP;
+    condition := coalesce(nullif(array_to_string(conditions, ' AND '), ''), 'true');
+END
+$function$;
