@@ -248,8 +248,7 @@ BEGIN
     query_above := looks[2];
     query_below := looks[3];
     apart := query_above OPERATOR({vector}.<~>) query_below;
-    looked := CASE WHEN lean > 0::float8 THEN greatest({looked}, {looked_times}::float8 * wanted::float8)
-                   ELSE greatest({looked_alone}, 2::float8 * wanted::float8) END;
+    looked := greatest({looked}, {looked_times}::float8 * wanted::float8);
     most := looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END;
     -- These lists should hold somewhat more than that.
     first := 1 + most / 16;

@@ -196,6 +196,14 @@ class Shop:
         )
         return str(self.run(bits, [BITS, text(query)]).fetchone()[0])
 
+    def looks(self, query: Any) -> list[str]:
+        """The geometry bits of a query by cosine, and those of its numbers moved up and down."""
+        bits = (
+            "SELECT {quantize}(extensions.l2_normalize(%s::extensions.vector), g.signs::extensions.vector,"
+            " g.threshold, true)::text[] FROM {quantizer} g"
+        )
+        return list(self.run(bits, [text(query)]).fetchone()[0])
+
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
         """The rows that a search returns, in its order."""
         passed = sql.SQL("").join(
