@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,8 @@ class Trial:
         # Fewer than ten rows may share a label with a query.
         self.kind_there = np.take_along_axis(self.relevant, self.kind, axis=1)
         self.codes, self.query_codes = model.encode(base.vectors, base.labels), model.encode(self.vectors)
-        self.geometry, self.query_geometry = (
-            model.geometry_bits(base.vectors),
-            model.query_geometry_bits(self.vectors),
-        )
+        self.geometry = model.geometry_bits(base.vectors)
+        self.looks = model.query_looks(self.vectors)
         self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
         rng = np.random.default_rng(int(index.options["seed"]))
         self.levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
@@ -83,7 +82,7 @@ class Trial:
         self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
         most = min(max(PROBES_TRIED), len(self.levels.centers))
         self.centers = clustering.find_homes(
-            self.query_geometry, *self.levels, homes=most, looked=clustering.near_areas(most)
+            self.looks[0], *self.levels, homes=most, looked=clustering.near_areas(most)
         )
         self._looked: dict[tuple[int, int], Looked] = {}
 
@@ -104,7 +103,7 @@ class Trial:
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
         """Answer every query as sql/index/near.sql would."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
-        looked = shortlist if ranking.by_geometry_alone else max(LOOKED, LOOKED_TIMES * shortlist)
+        looked = max(LOOKED, LOOKED_TIMES * shortlist)
         found = self.looked(ranking.probes or PROBES, looked)
         lean = found.lean(ranking)
         best = np.argsort(found.estimates * (1 + lean), axis=1, kind="stable")[:, :shortlist]
@@ -117,7 +116,8 @@ class Trial:
         if (probes, count) not in self._looked:
             rows = np.full((len(self.vectors), count), -1, dtype=np.int64)
             for query in range(len(self.vectors)):
-                listed, _, bits = self._listed(query, probes)
+                listed, _ = self._listed(query, probes)
+                bits = hamming(self.looks[0][query : query + 1], self.geometry[listed])[0]
                 found = listed[np.argsort(bits, kind="stable")][:count]
                 rows[query, : len(found)] = found
             self._looked[probes, count] = Looked.of(self, rows)
@@ -128,8 +128,9 @@ class Trial:
         tried = [probes for probes in PROBES_TRIED if probes <= self.centers.shape[1]]
         hits = np.zeros((len(tried), len(SHORTLISTS_TRIED)))
         for query, nearest in enumerate(self.nearest):
-            rows, lists, bits = self._listed(query, tried[-1])
-            # Rows at the same number of bits come in the order of the lists.
+            rows, lists = self._listed(query, tried[-1])
+            bits = estimated([look[query : query + 1] for look in self.looks], self.geometry, rows[None])[0]
+            # Rows at the same estimate come in the order of the lists.
             far = bits.astype(np.int64) * len(rows) + np.arange(len(rows))
             place = {row: at for at, row in enumerate(rows.tolist())}
             for row in nearest.tolist():
@@ -156,12 +157,12 @@ class Trial:
                 kept.append(step._replace(recall=round(step.recall, 4)))
         return tuple(kept)
 
-    def _listed(self, query: int, probes: int) -> tuple[Ints, Ints, Ints]:
-        """The rows in the nearest lists, which list each is in, and how many of their bits differ."""
+    def _listed(self, query: int, probes: int) -> tuple[Ints, Ints]:
+        """The rows in the nearest lists, and which list each is in."""
         spans = [(self.bounds[at], self.bounds[at + 1]) for at in self.centers[query, :probes]]
         rows = np.concatenate([self.order[start:end] for start, end in spans])
         lists = np.repeat(np.arange(len(spans)), [end - start for start, end in spans])
-        return rows, lists, hamming(self.query_geometry[query : query + 1], self.geometry[rows])[0]
+        return rows, lists
 
     def _judge(self, rows: Ints) -> Answers:
         """Judge answers: rows of the base, -1 where there are fewer."""
@@ -194,10 +195,10 @@ class Looked:
     @classmethod
     def of(cls, trial: Trial, rows: Ints) -> Looked:
         missing = rows < 0
-        bits = _differing(trial.query_geometry, trial.geometry, rows)
+        bits = estimated(trial.looks, trial.geometry, rows)
         return cls(
             rows=rows,
-            estimates=np.where(missing, np.inf, 2 * bits / trial.index.geometry),
+            estimates=np.where(missing, np.inf, bits / trial.index.geometry),
             distances=np.where(missing, np.inf, trial.distances[np.arange(len(rows))[:, None], rows]),
             codes=_differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
             signatures=trial.signatures[rows] & ~missing[:, :, None],
@@ -221,6 +222,14 @@ def score(distances: Floats, leans: Floats) -> Floats:
     """What rows are ranked by, as score in sql/index/search.sql has it."""
     with np.errstate(invalid="ignore"):
         return np.asarray(distances + leans * np.abs(distances))
+
+
+def estimated(looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints) -> Floats:
+    """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
+    own = np.arange(len(rows))[:, None]
+    return np.sum([_differing(look, base, rows) for look in looks], axis=0) - _differing(
+        looks[1], looks[2], own
+    )
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foh_pg.tables.ranking import CONSTANTS, LOOKED, Ranking
+from foh_pg.tables.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
 from foh_pg.updater.trial import Looked
 from tests.integration.search.shop import BITS, Shop, text, vectors
 
@@ -69,10 +69,10 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
         marks = np.concatenate([signatures, codes], axis=1)
         listed.run(MARK, [["".join("01"[int(bit)] for bit in marks[key]) for key in ids]])
         bits = listed.code(query)
-        wanted = LOOKED // 3
-        keys, differing, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
+        wanted = LOOKED // LOOKED_TIMES
+        keys, estimates, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
         trial: Any = SimpleNamespace(
-            query_geometry=packed([bits[:width]]),
+            looks=[packed([look]) for look in listed.looks(query)],
             geometry=rows_geometry,
             signatures=signatures,
             query_codes=packed([bits[width:]]),
@@ -80,21 +80,22 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
             index=SimpleNamespace(bits=BITS, geometry=width),
             distances=np.zeros((1, ROWS)),
         )
-        # In the order in which the first look returns them: rows at the same distance have no order.
-        first = listed.run(NEAR, [text(query), LOOKED, 0]).fetchone()
-        assert first is not None
-        assert len(first[0]) == LOOKED
-        looked = Looked.of(trial, np.array([first[0]]))
+        far = np.unpackbits(trial.looks[0] ^ rows_geometry, axis=1).sum(axis=1)
+        first = np.argsort(far, kind="stable")[:LOOKED]
+        if far[first[-1]] == np.sort(far)[LOOKED]:
+            # Which of these rows are looked at is not told.
+            continue
+        looked = Looked.of(trial, first[None])
         if tied(looked):
             continue
         lean = looked.lean(Ranking(CODE, dial * VOTES))[0]
-        expected = dict(zip(first[0], lean, strict=True))
+        expected = dict(zip(first.tolist(), lean, strict=True))
         assert len(keys) == wanted
         assert leans == [expected[key] for key in keys]
         put_back += int((lean > 0).sum())
         scores = looked.estimates[0] * (1 + lean)
         assert np.sort(scores)[:wanted] == pytest.approx(
-            2 * np.array(differing) / width * (1 + np.array(leans)), abs=1e-9
+            np.array(estimates) / width * (1 + np.array(leans)), abs=1e-9
         )
     assert put_back > 0 or share < 0.5
 
