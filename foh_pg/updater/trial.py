@@ -227,9 +227,8 @@ def score(distances: Floats, leans: Floats) -> Floats:
 def estimated(looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints) -> Floats:
     """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
     own = np.arange(len(rows))[:, None]
-    return np.sum([_differing(look, base, rows) for look in looks], axis=0) - _differing(
-        looks[1], looks[2], own
-    )
+    plain, above, below = (_differing(look, base, rows) for look in looks)
+    return np.asarray(plain + above + below - _differing(looks[1], looks[2], own))
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Ints:

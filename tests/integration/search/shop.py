@@ -113,7 +113,7 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search",
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "quantize", "place", "search",
                            "candidates", "explain", "near")
         }  # fmt: skip
         return {
