@@ -11,9 +11,9 @@ import numpy.typing as npt
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.postgres.binary_copy import INT4, Array
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.session import Session
 
 KEYS_AT_ONCE = 20_000
 
@@ -24,8 +24,8 @@ DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
 PUT = """
 INSERT INTO {item} AS i (key, home, others)
 SELECT u.key, u.home, u.others::int[]
-FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(homes)s::int[]),
-                pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
+FROM (SELECT pg_catalog.unnest(%(keys)s::{key_type}[]) AS key, pg_catalog.unnest(%(homes)s::int[]) AS home,
+             pg_catalog.unnest(%(others)s::text[]) AS others) u
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 WHERE i.home <> excluded.home OR i.others IS DISTINCT FROM excluded.others
 """

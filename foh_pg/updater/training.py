@@ -12,9 +12,9 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
+from foh_pg.model.model import Model, label_lists, typical_distance
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model, label_lists, typical_distance
 from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.source import Rows
 
@@ -75,7 +75,7 @@ def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
     """What a learner knows rows by: their keys, or digests of keys that are texts, which may be long."""
     if index.keys.dtype is not object:
         return keys
-    digests = [hashlib.sha256(str(key).encode()).digest()[:16] for key in keys.tolist()]
+    digests = [hashlib.sha256(index.keys.to_bytes(key)).digest()[:16] for key in keys.tolist()]
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 

@@ -1,5 +1,9 @@
 -- The tables of an index, and what is in them before any row is known.
 
+-- foh: type key, if record_key
+-- A key of several columns, as all tables of the index hold it.
+CREATE TYPE {key} AS ({key_fields});
+
 -- foh: table projection
 -- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0.
 CREATE TABLE {projection} (
@@ -12,7 +16,7 @@ CREATE TABLE {projection} (
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
 
 -- foh: table quantizer
--- How geometry bits are made of a row: one row, made anew only together with all lists.
+-- How geometry bits are made of a row: one row, which changes only when all lists are made again.
 CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -93,7 +97,7 @@ CREATE TABLE {item} (
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
--- (version 0, center 0), are read by every search. Nobody looks up d and l by center: theirs is the greatest int.
+-- (version 0, center 0), are read by every search. Entries d and l are never looked up by center, and have the greatest int there.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
@@ -121,7 +125,7 @@ CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {ke
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
-CREATE TYPE {result} AS ({key} {key_type}, {distance_name} float8, {score_name} float8);
+CREATE TYPE {result} AS ({result_columns}, {distance_name} float8, {score_name} float8);
 
 -- foh: script first_model
 -- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.

@@ -123,9 +123,9 @@ BEGIN
 END
 $function$;
 
--- Sets the role and the settings under which Citus makes objects on all nodes: as foh's owner, shard after shard. Returns
--- what they were.
-CREATE OR REPLACE FUNCTION foh._begin_spread(i foh.index) RETURNS text[]
+-- Sets the role and the settings under which Citus makes objects on all nodes: as foh's owner, shard after shard. Returns what they were;
+-- given that, puts them back.
+CREATE OR REPLACE FUNCTION foh._spread(given text[] DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -133,19 +133,10 @@ DECLARE
     was constant text[] := ARRAY[current_setting('role'), current_setting('citus.enable_ddl_propagation'), current_setting('citus.enable_unsafe_triggers'),
                                  current_setting('citus.multi_shard_modify_mode')];
 BEGIN
-    PERFORM foh._end_spread(ARRAY[was[1], 'on', 'on', 'sequential']);
+    given := coalesce(given, ARRAY[was[1], 'on', 'on', 'sequential']);
+    PERFORM set_config('role', given[1], true), set_config('citus.enable_ddl_propagation', given[2], true),
+            set_config('citus.enable_unsafe_triggers', given[3], true), set_config('citus.multi_shard_modify_mode', given[4], true);
     RETURN was;
-END
-$function$;
-
--- Puts back what foh._begin_spread changed.
-CREATE OR REPLACE FUNCTION foh._end_spread(was text[]) RETURNS void
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    PERFORM set_config('role', was[1], true), set_config('citus.enable_ddl_propagation', was[2], true),
-            set_config('citus.enable_unsafe_triggers', was[3], true), set_config('citus.multi_shard_modify_mode', was[4], true);
 END
 $function$;
 
@@ -185,8 +176,7 @@ BEGIN
         RETURN jsonb_build_object(
             'distributed', false,
             'stream_and_inbox', format('foh.%I', i.name || '_stream'),
-            'source_rows_or_table', i.source_name,
-            'source_of_key', format('%s s WHERE s.%I = c.key', i.source_name, i.key));
+            'source_rows_or_table', i.source_name);
     END IF;
     RETURN foh._node_names(i) || jsonb_build_object(
         'distributed', true,
@@ -194,15 +184,15 @@ BEGIN
         'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '
                                    'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inboxkeys'),
         'source_rows_or_table', format('foh.%I()', i.name || '_sourcerows'),
-        'source_of_key', format('foh.%I(ARRAY[c.key]) s', i.name || '_sourcerows'),
+        'source_of_key', format('foh.%I(ARRAY[e.key]) s', i.name || '_sourcerows'),
         -- The name of a shard up to its number, with the quote still open.
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
         'source_text', quote_literal(i.source_name),
         -- The name under which a session on a node prepares its statement. A different statement gets a different name.
-        'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key, i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
-        'key_text', quote_literal(i.key),
-        'key_type_text', quote_literal(i.key_type::text),
+        'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key[1], i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
+        'key_text', quote_literal(i.key[1]),
+        'key_type_text', quote_literal(i.key_types[1]::text),
         'embedding_text', quote_literal(i.embedding),
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
         'embedding_typmod', i.embedding_typmod,
@@ -211,12 +201,12 @@ BEGIN
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
         'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
         -- A text as long as a key can be would not fit an index with another column beside it.
-        'inbox_identity', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
+        'inbox_identity', CASE WHEN i.key_types[1] IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
         -- key_zero: some key. key_numbered: another key for every number.
-        'key_zero', CASE i.key_type::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
-                                          WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_type::text END,
-        'key_numbered', CASE i.key_type::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'
-                                              WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_type::text END);
+        'key_zero', CASE i.key_types[1]::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
+                                          WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_types[1]::text END,
+        'key_numbered', CASE i.key_types[1]::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'
+                                              WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_types[1]::text END);
 END
 $function$;
 
@@ -255,7 +245,7 @@ BEGIN
         RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
             USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
     END IF;
-    was := foh._begin_spread(i);
+    was := foh._spread();
     fresh := to_regclass(names ->> 'inbox') IS NULL;
     IF fresh THEN
         EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'node_tables'), names);
@@ -286,7 +276,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()', t.name, t.event, i.source_name, t.rows, names ->> 'note');
     END LOOP;
     EXECUTE foh._render('SELECT {record_shards}()', names);
-    PERFORM foh._end_spread(was);
+    PERFORM foh._spread(was);
 END
 $function$;
 
@@ -305,7 +295,7 @@ BEGIN
     IF to_regclass(names ->> 'inbox') IS NULL THEN
         RETURN;
     END IF;
-    was := foh._begin_spread(i);
+    was := foh._spread();
     FOR t IN SELECT g.tgname FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgfoid = to_regproc(names ->> 'note') LOOP
         EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, i.source_name);
     END LOOP;
@@ -316,7 +306,7 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s', t.signature);
     END LOOP;
     EXECUTE foh._render('DROP TABLE IF EXISTS {token}, {inbox}', names);
-    PERFORM foh._end_spread(was);
+    PERFORM foh._spread(was);
 END
 $function$;
 
@@ -329,10 +319,10 @@ DECLARE
     was text[];
 BEGIN
     IF foh._citus_kind(i.source) = 'distributed' THEN
-        was := foh._begin_spread(i);
+        was := foh._spread();
         EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s TO %I' END,
                        to_regproc(foh._node_names(i) ->> 'waiting')::regprocedure, role);
-        PERFORM foh._end_spread(was);
+        PERFORM foh._spread(was);
     END IF;
 END
 $function$;
