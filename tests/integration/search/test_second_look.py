@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foh_pg.model.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
-from foh_pg.updater.trial import Looked
+from foh_pg.updater.trial import Looked, estimated
 from tests.integration.search.shop import BITS, Shop, text, vectors
 
 ROWS, SIGNATURE = 200, 64
@@ -71,21 +71,22 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
         bits = listed.code(query)
         wanted = LOOKED // LOOKED_TIMES
         keys, estimates, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
+        looks = [packed([look]) for look in listed.looks(query)]
+        far = np.unpackbits(looks[0] ^ rows_geometry, axis=1).sum(axis=1)
+        first = np.argsort(far, kind="stable")[:LOOKED]
+        if far[first[-1]] == np.sort(far)[LOOKED]:
+            # Which of these rows are looked at is not told.
+            continue
         trial: Any = SimpleNamespace(
-            looks=[packed([look]) for look in listed.looks(query)],
-            geometry=rows_geometry,
+            near=first[None],
+            bits=estimated(looks, rows_geometry, first[None]),
             signatures=signatures,
             query_codes=packed([bits[width:]]),
             codes=np.packbits(codes, axis=1),
             index=SimpleNamespace(bits=BITS, geometry=width),
             distances=np.zeros((1, ROWS)),
         )
-        far = np.unpackbits(trial.looks[0] ^ rows_geometry, axis=1).sum(axis=1)
-        first = np.argsort(far, kind="stable")[:LOOKED]
-        if far[first[-1]] == np.sort(far)[LOOKED]:
-            # Which of these rows are looked at is not told.
-            continue
-        looked = Looked.of(trial, first[None])
+        looked = Looked.of(trial, np.arange(LOOKED)[None])
         if tied(looked):
             continue
         lean = looked.lean(Ranking(CODE, dial * VOTES))[0]
