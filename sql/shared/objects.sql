@@ -131,7 +131,7 @@ BEGIN
     FOR o IN SELECT t.name FROM unnest(foh._tables(i.name)) AS t (name) LOOP
         EXECUTE format('DROP TABLE %s', o.name);
     END LOOP;
-    EXECUTE format('DROP TYPE IF EXISTS foh.%I', i.name || '_result');
+    EXECUTE format('DROP TYPE IF EXISTS foh.%I, foh.%I', i.name || '_result', i.name || '_key');
     DELETE FROM foh.label x WHERE x.index = i.id;
     DELETE FROM foh.model x WHERE x.index = i.id;
     DELETE FROM foh.model_state x WHERE x.index = i.id;
