@@ -95,6 +95,10 @@ class Centers(SideBySide):
         return clustering.find_homes(bits, self.areas, self.bits, self.area, homes=homes, numbers=numbers)
 
     @property
+    def levels(self) -> clustering.BitLevels:
+        return clustering.BitLevels(self.areas, self.bits, self.area)
+
+    @property
     def staleness(self) -> float:
         """The share of flipped bits in all lists."""
         total = int(self.lengths.sum())
