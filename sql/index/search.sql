@@ -45,7 +45,7 @@ $body$;
 -- The first thing in every search. Reads its arguments query, k, probes, shortlist, labels and recall. It stands here in full since a call
     -- would cost every search.
     -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
-    IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
+    IF pg_catalog.to_regtype({vector_text} OPERATOR(pg_catalog.||) '.vector') IS NULL THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF query IS NULL OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
@@ -294,7 +294,7 @@ DECLARE
     dial float8 := {dial_factor}(labels);
     -- The model, and what was chosen by it.
     chosen record;
-    target float8 := coalesce(recall, {recall_option}::float8);
+    target float8 := coalesce(recall, {recall}::float8);
     -- The query under the name that it has in a search.
     vector {vector}.vector := query;
     geometry bit({geometry_bits});

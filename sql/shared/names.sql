@@ -105,16 +105,12 @@ BEGIN
     RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
-        'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
-        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
-        'vector_literal', quote_literal(v || '.vector'),
         -- What foh._intact_in_plan compares.
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
                            ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
-        'source_text', quote_literal(i.source_name),
         'source_oid', i.source::oid,
         'embedding', quote_ident(i.embedding),
         'label_column', coalesce(label, ''),
@@ -147,13 +143,11 @@ BEGIN
             ELSE format(' OPERATOR(%s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%1$s.vector', v, padded - turned) END,
         'row_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'false')),
         'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
-        'signature_modulus', greatest(signature_bits, 1),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
         'mark_bits', mark_bits,
-        'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
         -- What a bit of the estimate adds to a score, on the scale of the exact distance.
         'bit_distance', format('%s::pg_catalog.float8', 1.0::float8 / i.geometry),
@@ -161,8 +155,6 @@ BEGIN
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
-        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
-        'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
@@ -176,20 +168,14 @@ BEGIN
         'fewer_rows', '0.6::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
-        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
         'checked_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, 'v.x', format(missing, v, 'v.x')), 'false')),
-        -- How many bits may differ by rounding.
-        'checked_bound', greatest(2, i.geometry / 256),
         'exact_distance_of', format(distance, v, '$1', '$2'),
         'node_distance', format(distance, v, 's.x', '$1'),
         -- What an exact distance is divided by to compare with an estimate from bits.
         'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
-        'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
-        'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
+        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END);
 END
 $function$;
