@@ -18,7 +18,7 @@ AS $body$
             FROM (
                 SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
-                FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
+                FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % greatest({signature_bits}, 1), 1)) AS signature
                       -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
                       -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
                       FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
