@@ -117,7 +117,9 @@ def test_a_table_that_has_doubled_is_weighed_again(connection: Connection) -> No
     """With labels or without: what must be read for a recall changes, and the next update knows what was chosen."""
     rng = np.random.default_rng(0)
     connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(3))")
-    connection.execute("SELECT foh.create_index('items', 'item', 'embedding', options => '{\"exact_rows\": 0}')")
+    connection.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', options => '{\"exact_rows\": 0}')"
+    )
 
     def write(first: int, rows: int) -> None:
         with connection.cursor().copy("COPY item FROM STDIN") as copy:
