@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import say
 
 
@@ -17,6 +17,6 @@ def rename_index(name: str, new_name: str, dsn: str | None) -> None:
     An index that was built beside another so takes the other's place, once that is dropped: searches need not
     change.
     """
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         connection.execute("SELECT foh.rename_index(%s, %s)", [name, new_name])
     say(f"index {name!r} is now {new_name!r}")
