@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ Vectors = npt.NDArray[np.float32]
 CHUNK_NUMBERS = 1 << 22
 
 # Rows of a sample that the thresholds are found in, and steps by which their density is known.
-FIT_ROWS = 16_384
+FIT_ROWS = 4096
 DENSITY_STEPS = 64
 
 # What a vector of pgvector can hold.
@@ -41,6 +41,9 @@ LONGEST = 1e18
 
 # A row this many times as long as nearly all others does not say how long rows may be.
 OUTLYING = 4
+
+# Rows that come later may be longer by so much, and among them are those with the greatest inner products.
+HEADROOM = 1.05
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class Geometry:
     @property
     def bits(self) -> int:
         return len(self.threshold)
+
+    @property
+    def compared_by(self) -> Literal["cosine", "l2"]:
+        """How rows that are as `compared` gives them are compared."""
+        return "l2" if self.metric == "l2" else "cosine"
 
     @property
     def copies(self) -> int:
@@ -233,7 +241,12 @@ def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
     Quantiles of the density itself would tell apart what lies close together and little else, equal distances
     (power 1) waste thresholds where no row is; half way between them serves rows best.
     """
-    edges = np.quantile(numbers, np.linspace(0, 1, DENSITY_STEPS + 1), axis=0).astype(np.float64)
+    # Sorted where each column lies end to end, which takes a fifth of the time of numpy's quantile.
+    ordered = np.sort(np.ascontiguousarray(numbers.T), axis=1)
+    place = np.linspace(0, ordered.shape[1] - 1, DENSITY_STEPS + 1)
+    low, part = np.floor(place).astype(np.int64), place - np.floor(place)
+    high = np.minimum(low + 1, ordered.shape[1] - 1)
+    edges = ((1 - part) * ordered[:, low] + part * ordered[:, high]).T
     # Each step holds the same share of the rows, so its density is one through its width.
     share = np.cumsum(np.diff(edges, axis=0) ** power, axis=0)
     at = np.arange(1, count + 1) / (count + 1)
@@ -250,7 +263,7 @@ def _reach(rows: Vectors) -> float:
     A row that is longer counts as one of this length.
     """
     lengths = _lengths(rows)
-    return float(min(lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
+    return float(min(HEADROOM * lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
 
 
 def _unit(rows: Vectors) -> Vectors:

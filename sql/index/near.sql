@@ -22,7 +22,7 @@ AS $body$
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND {later} > u.seq AND o.op <> 'l' OFFSET 0)
                        LIMIT b.most + 1)
-                 || ARRAY(SELECT f.key FROM unnest(m.far::{key_type}[]) AS f (key)
+                 || ARRAY(SELECT f.key FROM (SELECT unnest(m.far::{key_type}[]) AS key) f
                           WHERE t.truncated = 0 AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = f.key AND o.op <> 'l' OFFSET 0)) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
