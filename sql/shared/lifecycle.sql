@@ -275,12 +275,12 @@ BEGIN
              FROM foh._object_names(name) w JOIN foh._object_names(new_name) n ON n.suffix = w.suffix
              JOIN pg_proc p ON p.pronamespace = 'foh'::regnamespace AND p.proname = w.object
              UNION ALL
-             -- Tables, their indexes and sequences, which begin with the name, and the type of the results.
+             -- Tables, their indexes and sequences, which begin with the name, and the types of results and keys.
              SELECT format('ALTER %s foh.%I RENAME TO %I', CASE c.relkind WHEN 'i' THEN 'INDEX' WHEN 'S' THEN 'SEQUENCE' WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END,
                            c.relname, new_name || substr(c.relname, length(name) + 1))
              FROM pg_class c
              WHERE c.relnamespace = 'foh'::regnamespace AND starts_with(c.relname, name || '_')
-               AND (c.oid = ANY (foh._tables(name)) OR c.relname = name || '_result'
+               AND (c.oid = ANY (foh._tables(name)) OR (c.relkind = 'c' AND c.relname IN (SELECT w.object FROM foh._object_names(name) w))
                     OR c.oid IN (SELECT x.indexrelid FROM pg_index x WHERE x.indrelid = ANY (foh._tables(name)))
                     OR c.oid IN (SELECT d.objid FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.refobjid = ANY (foh._tables(name)) AND d.deptype = 'i'))
     LOOP

@@ -101,3 +101,23 @@ def test_an_index_whose_name_begins_with_the_name_stays(learned: Connection) -> 
     before = objects(learned, "digits_two")
     learned.execute("SELECT foh.rename_index('digits', 'numbers')")
     assert objects(learned, "digits_two") == before
+
+
+def test_keys_of_several_columns(connection: Connection, database: Database) -> None:
+    connection.execute(
+        "CREATE TABLE part (shop int, number int, embedding extensions.vector(2), label text, PRIMARY KEY (shop, number))"
+    )
+    connection.execute("SELECT foh.create_index('parts', 'part', 'embedding', 'label')")
+    connection.execute(
+        "INSERT INTO part SELECT i % 3, i, ARRAY[i, 1]::real[]::extensions.vector, 'a' FROM generate_series(1, 50) i"
+    )
+    update(database.dsn(), "parts")
+    before = objects(connection, "parts")
+    connection.execute("SELECT foh.rename_index('parts', 'pieces')")
+    assert objects(connection, "parts") == set()
+    assert objects(connection, "pieces") == before
+    connection.execute("INSERT INTO part VALUES (7, 7, '[0, 1]', 'b')")
+    assert connection.execute("SELECT shop, number FROM foh.pieces_search('[0, 1]', 1)").fetchall() == [
+        (7, 7)
+    ]
+    assert connection.execute("SELECT * FROM foh.check('pieces')").fetchall() == []
