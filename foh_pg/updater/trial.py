@@ -6,6 +6,7 @@ table reaches is estimated from that share: of so many nearest rows each is here
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,7 +112,7 @@ class Trial:
         # In the order of the lists, as a search reads them.
         order = np.argsort(homes, kind="stable")
         self.base, self.queries, self.vectors = base.take(order), queries, queries.vectors
-        self.geometry, self.query_geometry = geometry[order], model.query_geometry_bits(self.vectors)
+        self.geometry, self.looks = geometry[order], model.query_looks(self.vectors)
         self._keep_nearest_by_bits(homes[order])
         self.relevant = sharing(queries, self.base)
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)
@@ -145,11 +146,13 @@ class Trial:
         kept = min(KEPT, len(homes))
         self.near = np.empty((len(probes), kept), dtype=np.int64)
         self.bits = np.empty((len(probes), kept), dtype=np.uint16)
-        for start, far in hamming_blocks(self.query_geometry, self.geometry):
+        for start, far in hamming_blocks(self.looks[0], self.geometry):
             # Sixteen bits are sorted by counting, which is stable and fast.
             near = np.argsort(far, axis=1, kind="stable")[:, :kept]
-            self.near[start : start + len(far)] = near
-            self.bits[start : start + len(far)] = np.take_along_axis(far, near, axis=1)
+            bits = estimated([look[start : start + len(far)] for look in self.looks], self.geometry, near)
+            order = np.argsort(bits.astype(np.uint16), axis=1, kind="stable")
+            self.near[start : start + len(far)] = np.take_along_axis(near, order, axis=1)
+            self.bits[start : start + len(far)] = np.take_along_axis(bits, order, axis=1)
         self.probes = np.take_along_axis(probes, homes[self.near], axis=1)
 
     def _probes(self) -> Ints:
@@ -157,8 +160,8 @@ class Trial:
         areas, centers, area_of = self.levels
         most = min(max(PROBES_TRIED), len(centers))
         probes = np.full((len(self.vectors), len(centers)), len(centers) + 1, dtype=np.int64)
-        order = smallest(hamming(self.query_geometry, centers), most)
-        by_area = smallest(hamming(self.query_geometry, areas), len(areas))
+        order = smallest(hamming(self.looks[0], centers), most)
+        by_area = smallest(hamming(self.looks[0], areas), len(areas))
         place = np.empty_like(by_area)
         np.put_along_axis(place, by_area, np.arange(len(areas))[None], axis=1)
         # The more probes, the more areas are looked into.
@@ -196,7 +199,7 @@ class Trial:
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
         """Answer every query as sql/index/near.sql would."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
-        looked = shortlist if ranking.by_geometry_alone else max(LOOKED, LOOKED_TIMES * shortlist)
+        looked = max(LOOKED, LOOKED_TIMES * shortlist)
         found = self.looked(round((ranking.probes or PROBES) * self.share**-SPREAD), looked)
         lean = found.lean(ranking)
         best = np.argsort(found.estimates * (1 + lean), axis=1, kind="stable")[:, :shortlist]
@@ -309,7 +312,7 @@ class Looked:
         rows = np.where(missing, -1, trial.near[query, kept])
         return cls(
             rows=rows,
-            estimates=np.where(missing, np.inf, 2 * trial.bits[query, kept] / trial.index.geometry),
+            estimates=np.where(missing, np.inf, trial.bits[query, kept] / trial.index.geometry),
             distances=np.where(missing, np.inf, trial.distances[query, rows]),
             codes=hamming_pairs(trial.query_codes, trial.codes, rows) / trial.index.bits,
             signatures=trial.signatures[rows] & ~missing[:, :, None],
@@ -348,6 +351,13 @@ def score(distances: Floats, leans: Floats) -> Floats:
     """What rows are ranked by, as score in sql/index/search.sql has it."""
     with np.errstate(invalid="ignore"):
         return np.asarray(distances + leans * np.abs(distances))
+
+
+def estimated(looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints) -> Ints:
+    """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
+    own = np.arange(len(rows))[:, None]
+    plain, above, below = (hamming_pairs(look, base, rows) for look in looks)
+    return np.asarray(plain + above + below - hamming_pairs(looks[1], looks[2], own), dtype=np.int64)
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Ints:

@@ -32,7 +32,7 @@ AS $body$
 $body$;
 
 -- foh: function bit_score, called by readers
--- The score of a row of which only the number of differing geometry bits is known: on the scale of the exact distance.
+-- The score of a row of which only the estimate from bits is known: on the scale of the exact distance.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
@@ -302,7 +302,7 @@ DECLARE
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
+    SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.

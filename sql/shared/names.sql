@@ -4,7 +4,7 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
@@ -40,7 +40,11 @@ DECLARE
         '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
-    geometry text := foh._geometry_expression(i);
+    padded constant int := foh._padded_numbers(turned);
+    -- Thresholds of each turned number, and how many numbers have thresholds.
+    copies constant int := greatest(2, i.geometry / padded);
+    numbers constant int := i.geometry / copies;
+    quantized constant text := '%2$s(%3$s, g.signs::%1$s.vector, g.threshold, %4$s)';
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
     distance text := '(' || CASE i.distance
@@ -55,6 +59,7 @@ DECLARE
     labels_of text;
     changed text;
     objects jsonb;
+    quantize text;
 BEGIN
     to_vector := CASE i.embedding_type
         WHEN 'vector' THEN raw
@@ -96,6 +101,7 @@ BEGIN
         -- The tables that the functions of the index read, for foh._open.
         'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         'shows_shards', foh._shows_shards(i.source));
+    quantize := objects ->> 'quantize';
     RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
@@ -129,16 +135,22 @@ BEGIN
         'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
-        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
+        'half', padded / 2,
+        'numbers', numbers,
+        'middle', copies / 2 * numbers,
+        -- Stands after a vector and fills it up with zeros.
+        'padding', CASE WHEN turned = padded THEN ''
+            ELSE format(' OPERATOR(%s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%1$s.vector', v, padded - turned) END,
+        'row_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'false')),
+        'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
         'mark_bits', mark_bits,
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- What one differing bit adds to a score, on the scale of the exact distance.
-        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / i.geometry),
+        -- What a bit of the estimate adds to a score, on the scale of the exact distance.
+        'bit_distance', format('%s::pg_catalog.float8', 1.0::float8 / i.geometry),
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
@@ -157,7 +169,7 @@ BEGIN
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'most_unplaced', 100,
-        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
+        'checked_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, 'v.x', format(missing, v, 'v.x')), 'false')),
         'exact_distance_of', format(distance, v, '$1', '$2'),
         'node_distance', format(distance, v, 's.x', '$1'),
         -- What an exact distance is divided by to compare with an estimate from bits.
