@@ -115,9 +115,16 @@ class Geometry:
 
     def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of queries."""
-        if self.metric != "ip":
-            return self.encode(queries)
-        return self._packed(self._with_number(part, np.zeros(len(part))) for part in self._chunks(queries))
+        return self._packed(map(self._compared_query, self._chunks(queries)))
+
+    def query_looks(self, queries: npt.NDArray[Any]) -> tuple[CodeArray, CodeArray, CodeArray]:
+        """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
+        levels = self.threshold.reshape(self.copies, -1)
+        # By as much as the middle threshold of a number lies above the first.
+        move = levels[self.copies // 2] - levels[0]
+        compared = [self._compared_query(part) for part in self._chunks(queries)]
+        plain, above, below = (self._packed(compared, by) for by in (None, move, -move))
+        return plain, above, below
 
     def encode_compared(self, rows: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of rows that are as `compared` gives them, or of means of such rows."""
@@ -140,15 +147,23 @@ class Geometry:
         missing = np.sqrt(np.maximum(self.reach * self.reach - _lengths(rows) ** 2, 0))
         return self._with_number(rows, missing)
 
+    def _compared_query(self, queries: Vectors) -> Vectors:
+        return (
+            self._with_number(queries, np.zeros(len(queries)))
+            if self.metric == "ip"
+            else self._compared(queries)
+        )
+
     def _with_number(self, rows: Vectors, number: npt.NDArray[np.float64]) -> Vectors:
         last = number.astype(np.float32)[:, None]
         return _unit(np.concatenate([rows[:, : len(self.signs) - 1], last], axis=1))
 
-    def _packed(self, compared: Iterable[Vectors]) -> CodeArray:
+    def _packed(self, compared: Iterable[Vectors], move: Vectors | None = None) -> CodeArray:
         levels = self.threshold.reshape(self.copies, -1)
         found = [np.empty((0, width(self.bits)), dtype=np.uint8)]
         for part in compared:
-            above = self._turned(part)[:, None, :] > levels
+            numbers = self._turned(part)[:, None, :]
+            above = numbers > levels if move is None else (numbers - levels) + move > 0
             found.append(pack(above.reshape(len(part), self.bits)))
         return np.concatenate(found)
 

@@ -117,10 +117,10 @@ class Model:
         encode = self.geometry.encode_compared
         return clustering.by_bits(made, compared, encode, metric, self.geometry.numbers)
 
-    def query_geometry_bits(self, queries: Vectors) -> CodeArray:
-        """Packed geometry bits of queries."""
+    def query_looks(self, queries: Vectors) -> tuple[CodeArray, CodeArray, CodeArray]:
+        """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
         assert self.geometry is not None
-        return self.geometry.encode_queries(queries)
+        return self.geometry.query_looks(queries)
 
     @property
     def geometry_numbers(self) -> int | None:

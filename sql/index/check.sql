@@ -24,7 +24,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
@@ -81,7 +81,7 @@ SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infin
 FROM present p WHERE NOT p.usable
 UNION ALL
 SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of {geometry_bits} bits', e.geometry OPERATOR({vector}.<~>) p.geometry)
-FROM (SELECT c.key, c.center, c.geometry, {checked_bound} AS bound FROM current c
+FROM (SELECT c.key, c.center, c.geometry, greatest(2, {geometry_bits} / 256) AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
 WHERE NOT m.exact AND e.geometry OPERATOR({vector}.<~>) p.geometry > e.bound
@@ -188,7 +188,7 @@ WITH marker AS (
     -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
     -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
-    WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > {checked_bound}
+    WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > greatest(2, {geometry_bits} / 256)
        OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask}) OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
 ), queued AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

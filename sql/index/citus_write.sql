@@ -71,7 +71,7 @@ BEGIN
                                                  FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE format('INSERT INTO %s (key) SELECT n.%I FROM new_rows n', inbox, {key_text});
-    ELSIF columns = {columns_expected} THEN
+    ELSIF columns = (CASE WHEN {labels_text}::name IS NULL THEN 3 ELSE 7 END) THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
                                                  FROM (SELECT coalesce(s.{key_name}, o.{key_name}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key_name} = s.{key_name}
                                                        WHERE s.{key_name} IS NULL OR o.{key_name} IS NULL OR {changed} OFFSET 0) s$sql$;

@@ -32,7 +32,7 @@ AS $body$
 $body$;
 
 -- foh: function bit_score, called by readers
--- The score of a row of which only the number of differing geometry bits is known: on the scale of the exact distance.
+-- The score of a row of which only the estimate from bits is known: on the scale of the exact distance.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
@@ -45,7 +45,7 @@ $body$;
 -- The first thing in every search. Reads its arguments query, k, probes, shortlist, labels and recall. It stands here in full since a call
     -- would cost every search.
     -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
-    IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
+    IF pg_catalog.to_regtype({vector_text} OPERATOR(pg_catalog.||) '.vector') IS NULL THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF query IS NULL OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
@@ -294,7 +294,7 @@ DECLARE
     dial float8 := {dial_factor}(labels);
     -- The model, and what was chosen by it.
     chosen record;
-    target float8 := coalesce(recall, {recall_option}::float8);
+    target float8 := coalesce(recall, {recall}::float8);
     -- The query under the name that it has in a search.
     vector {vector}.vector := query;
     geometry bit({geometry_bits});
@@ -302,7 +302,7 @@ DECLARE
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
+    SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.

@@ -157,8 +157,6 @@ BEGIN
         'waiting', format('%I.%I', schema, ours || 'waiting'),
         'read', format('%I.%I', schema, ours || 'read'),
         'inbox_name', quote_literal(ours || 'inbox'),
-        'inbox_text', quote_literal(format('%I.%I', schema, ours || 'inbox')),
-        'token_text', quote_literal(format('%I.%I', schema, ours || 'token')),
         'schema_text', quote_literal(schema));
 END
 $function$;
@@ -188,7 +186,6 @@ BEGIN
         -- The name of a shard up to its number, with the quote still open.
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
-        'source_text', quote_literal(i.source_name),
         -- The name under which a session on a node prepares its statement. A different statement gets a different name.
         'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key[1], i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
         'key_text', quote_literal(i.key[1]),
@@ -199,7 +196,6 @@ BEGIN
         -- The distance of what was noted, by the index's metric. Cosine: the vectors that were noted have length one, and reach is a product.
         'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
-        'columns_expected', CASE WHEN i.labels IS NULL THEN 3 ELSE 7 END,
         -- A text as long as a key can be would not fit an index with another column beside it.
         'inbox_identity', CASE WHEN i.key_types[1] IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
         -- key_zero: some key. key_numbered: another key for every number.

@@ -4,7 +4,7 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
@@ -40,7 +40,11 @@ DECLARE
         '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
-    geometry text := foh._geometry_expression(i);
+    padded constant int := foh._padded_numbers(turned);
+    -- Thresholds of each turned number, and how many numbers have thresholds.
+    copies constant int := greatest(2, i.geometry / padded);
+    numbers constant int := i.geometry / copies;
+    quantized constant text := '%2$s(%3$s, g.signs::%1$s.vector, g.threshold, %4$s)';
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
     distance text := '(' || CASE i.distance
@@ -55,6 +59,7 @@ DECLARE
     labels_of text;
     changed text;
     objects jsonb;
+    quantize text;
 BEGIN
     to_vector := CASE i.embedding_type
         WHEN 'vector' THEN raw
@@ -96,19 +101,16 @@ BEGIN
         -- The tables that the functions of the index read, for foh._open.
         'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         'shows_shards', foh._shows_shards(i.source));
+    quantize := objects ->> 'quantize';
     RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
-        'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
-        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
-        'vector_literal', quote_literal(v || '.vector'),
         -- What foh._intact_in_plan compares.
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
                            ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
-        'source_text', quote_literal(i.source_name),
         'source_oid', i.source::oid,
         'embedding', quote_ident(i.embedding),
         'label_column', coalesce(label, ''),
@@ -133,24 +135,26 @@ BEGIN
         'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
-        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
-        'signature_modulus', greatest(signature_bits, 1),
+        'half', padded / 2,
+        'numbers', numbers,
+        'middle', copies / 2 * numbers,
+        -- Stands after a vector and fills it up with zeros.
+        'padding', CASE WHEN turned = padded THEN ''
+            ELSE format(' OPERATOR(%s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%1$s.vector', v, padded - turned) END,
+        'row_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'false')),
+        'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
         'mark_bits', mark_bits,
-        'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- What one differing bit adds to a score, on the scale of the exact distance.
-        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / i.geometry),
+        -- What a bit of the estimate adds to a score, on the scale of the exact distance.
+        'bit_distance', format('%s::pg_catalog.float8', 1.0::float8 / i.geometry),
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
-        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
-        'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
@@ -164,20 +168,14 @@ BEGIN
         'fewer_rows', '0.6::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
-        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
-        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
-        -- How many bits may differ by rounding.
-        'checked_bound', greatest(2, i.geometry / 256),
+        'checked_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, 'v.x', format(missing, v, 'v.x')), 'false')),
         'exact_distance_of', format(distance, v, '$1', '$2'),
         'node_distance', format(distance, v, 's.x', '$1'),
         -- What an exact distance is divided by to compare with an estimate from bits.
         'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
-        'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
-        'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
+        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END);
 END
 $function$;

@@ -2,7 +2,7 @@
 
 -- What the ranking of a search is made of, where the model or an option of the index does not say otherwise. PostgreSQL and Python
 -- (foh_pg/model/ranking.py) read the same numbers here.
--- looked, looked_times: how many of the nearest rows by bits the labels choose among, at least and for each row wanted. voters: how many of
+-- looked, looked_times: how many of the nearest rows by bits are looked at again, at least and for each row wanted. voters: how many of
 -- them vote. probes_default, shortlist_default: lists and rows that a search reads before held-out rows were asked. weight_code_default,
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
 -- of another kind is put back. recall_default: the share of the nearest rows that is wanted where labels do not count.
@@ -14,10 +14,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT '{
-        "looked": 100, "looked_times": 3, "voters": 9,
+        "looked": 60, "looked_times": 2, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
-        "recall_default": 0.95, "probe_cost": 2, "cost_labels": 78, "cost_nearest": 170,
+        "recall_default": 0.95, "probe_cost": 1.3, "cost_labels": 72, "cost_nearest": 150,
         "label_voters": 20, "label_voters_times": 5, "label_rank": 4
     }'::jsonb
 $function$;
