@@ -78,9 +78,7 @@ def update(
                 discard_plan(session)
             state = load(session, run)
             if state.reshaped:
-                run.note(
-                    "homes, neighbors or label_weight of the index were changed: everything is encoded again"
-                )
+                run.note(RESHAPED)
             take_in(session, run, state, end_of_stream(session, run), limits, full or state.reshaped)
         return run
 
