@@ -21,7 +21,6 @@ from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
-from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.pull import pull
@@ -109,9 +108,7 @@ def _fill(session: Session, run: Run, index: IndexRow, kind: str, make: MakePlan
         pull(session, run, keys_only=True)
         change = fill(session, run, *make(session, run))
     install(session, run, change)
-    last = written_meanwhile(session, run, index)
-    if last is not None:
-        take_in(session, run, load(session, run), last, Limits())
+    take_in(session, run, change.handover, written_meanwhile(session, run, index), Limits())
 
 
 def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
