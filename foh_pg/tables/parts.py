@@ -17,7 +17,7 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 
@@ -154,7 +154,7 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
 
 def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
     held = sum(bit_bytes(column.bits) for column in index.held.values())
-    return key_bytes(entries.keys, index.key_type) + held
+    return index.keys.sizes(entries.keys) + held
 
 
 def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:

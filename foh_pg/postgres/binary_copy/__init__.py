@@ -15,6 +15,7 @@ from foh_pg.postgres.binary_copy.fixed import (
     Vector,
 )
 from foh_pg.postgres.binary_copy.reader import copy_out
+from foh_pg.postgres.binary_copy.record import Record, VaryingRecord
 from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
 from foh_pg.postgres.binary_copy.writer import copy_in
 
@@ -31,8 +32,10 @@ __all__ = [
     "HalfVector",
     "Nullable",
     "Ragged",
+    "Record",
     "RowError",
     "Text",
+    "VaryingRecord",
     "Vector",
     "copy_in",
     "copy_out",
