@@ -12,11 +12,14 @@ AS $function$
                WHEN 'key' THEN a.atttypid = i.key_type
                WHEN 'embedding' THEN a.atttypmod = i.embedding_typmod AND foh._embedding_type(a.atttypid) = i.embedding_type
                WHEN 'labels' THEN format_type(a.atttypid, NULL) = i.labels_type
+               WHEN 'included' THEN EXISTS (SELECT FROM jsonb_array_elements(i.included) e WHERE e ->> 'name' = c.recorded AND e ->> 'declared' = format_type(a.atttypid, a.atttypmod))
                ELSE true END, false)
     FROM (VALUES ('key', i.source::oid, i.source_oid, i.key, i.key_attnum),
                  ('embedding', i.source, i.source_oid, i.embedding, i.embedding_attnum),
                  ('labels', coalesce(i.labels_from, i.source), coalesce(i.labels_from_oid, i.source_oid), i.labels, i.labels_attnum),
                  ('labels_key', i.labels_from, i.labels_from_oid, i.labels_key, i.labels_key_attnum)
+          UNION ALL
+          SELECT 'included', i.source, i.source_oid, (e ->> 'name')::name, (e ->> 'attnum')::int2 FROM jsonb_array_elements(i.included) e
          ) AS c (role, relation, relation_oid, recorded, attnum)
     LEFT JOIN pg_attribute a ON a.attrelid = c.relation AND NOT a.attisdropped AND a.attnum > 0
          AND CASE WHEN c.relation = c.relation_oid THEN a.attnum = c.attnum ELSE a.attname = c.recorded END
@@ -143,24 +146,28 @@ AS $function$
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text
                                      AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
-    FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
-                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = i.%s_attnum OR i.%s <> i.%5$s_oid)', c.name,
+    FROM (SELECT c.relation, c.relation_name AS name, count(DISTINCT c.name), array_agg(c.name) AS columns,
+                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = %s OR i.%s <> i.%5$s_oid)', c.name,
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
                                                     c.type, (parse_ident(c.type))[1])
                                         -- The type of labels may be the application's own. Its name is compared: a type that was renamed or
                                         -- dropped must not make a write fail.
                                         WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
+                                        WHEN c.role = 'included' THEN format('format_type(a.atttypid, a.atttypmod) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
-                                   CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END, c.role, c.relation),
+                                   CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END,
+                                   coalesce(c.attnum, format('i.%s_attnum', c.role)), c.relation),
                             ' OR ') AS conditions
-          FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text),
+          FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text, NULL::text),
                        ('embedding', 'source', i.source_name, i.embedding,
-                        CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
+                        CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END, NULL),
                        ('labels', CASE WHEN i.labels_from IS NULL THEN 'source' ELSE 'labels_from' END,
-                        coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type),
-                       ('labels_key', 'labels_from', i.labels_from_name, i.labels_key, i.key_type::text)
-               ) AS c (role, relation, relation_name, name, type)
+                        coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type, NULL),
+                       ('labels_key', 'labels_from', i.labels_from_name, i.labels_key, i.key_type::text, NULL)
+                UNION ALL
+                SELECT 'included', 'source', i.source_name, (e ->> 'name')::name, e ->> 'declared', e ->> 'attnum' FROM jsonb_array_elements(i.included) e
+               ) AS c (role, relation, relation_name, name, type, attnum)
           WHERE c.name IS NOT NULL GROUP BY c.relation, c.relation_name) t
 $function$;
 

@@ -87,6 +87,8 @@ BEGIN
             ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
+    SELECT changed || coalesce(string_agg(format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(quote_ident(c ->> 'name'), '%', '%%')), ''), '') INTO changed
+    FROM jsonb_array_elements(i.included) c;
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
         -- The tables that the functions of the index read, for foh._open.
@@ -95,7 +97,7 @@ BEGIN
         -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
         'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
                              CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
-    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
+    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
