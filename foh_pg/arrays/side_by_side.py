@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +18,8 @@ from foh_pg.arrays.ragged import Ragged
 @dataclass(frozen=True)
 class SideBySide:
     """Columns with one value per row: arrays, or Ragged where a row has any number of values.
+
+    A field may also hold several columns, as a mapping of their names.
 
     Examples
     --------
@@ -37,7 +39,7 @@ class SideBySide:
     shared: ClassVar[frozenset[str]] = frozenset()
 
     def __len__(self) -> int:
-        first = next(iter(self._columns().values()))
+        first = getattr(self, self._columns()[0])
         return first.rows if isinstance(first, Ragged) else len(first)
 
     def take(self, chosen: npt.NDArray[Any]) -> Self:
@@ -46,25 +48,30 @@ class SideBySide:
             if chosen.all():
                 return self
             chosen = np.flatnonzero(chosen)
-        return self._with(
-            {
-                name: column.take(chosen) if isinstance(column, Ragged) else column[chosen]
-                for name, column in self._columns().items()
-            }
-        )
+        return self._with({name: _take(getattr(self, name), chosen) for name in self._columns()})
 
     def joined(self, others: Sequence[Self]) -> Self:
         """These rows and then those of the others, whose shared fields are the same."""
         if not others:
             return self
-        columns = {}
-        for name, first in self._columns().items():
-            parts = [first, *(getattr(other, name) for other in others)]
-            columns[name] = Ragged.join(parts) if isinstance(first, Ragged) else np.concatenate(parts)
-        return self._with(columns)
+        every = [self, *others]
+        return self._with({name: _join([getattr(one, name) for one in every]) for name in self._columns()})
 
-    def _columns(self) -> dict[str, Any]:
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.name not in self.shared}
+    def _columns(self) -> list[str]:
+        return [part.name for part in fields(self) if part.name not in self.shared]
 
     def _with(self, columns: dict[str, Any]) -> Self:
         return type(self)(**{name: getattr(self, name) for name in self.shared}, **columns)
+
+
+def _take(column: Any, chosen: npt.NDArray[np.int64]) -> Any:
+    if isinstance(column, Mapping):
+        return {name: _take(each, chosen) for name, each in column.items()}
+    return column.take(chosen) if isinstance(column, Ragged) else column[chosen]
+
+
+def _join(parts: list[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, Mapping):
+        return {name: _join([part[name] for part in parts]) for name in first}
+    return Ragged.join(parts) if isinstance(first, Ragged) else np.concatenate(parts)

@@ -33,7 +33,9 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_c
 WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) 'index'
 """
 PRESENT = """
-SELECT i.name, i.status, (SELECT pg_catalog.min(t.problem) FROM foh._problems(i) t) FROM foh.index i
+SELECT i.name, i.status,
+       (SELECT pg_catalog.min(pg_catalog.concat(t.what, ': ', t.cure)) FROM foh._problems(i) t)
+FROM foh.index i
 """
 SEARCHES = """
 SELECT pg_catalog.regexp_replace(p.proname, '_search$', '') FROM pg_catalog.pg_proc p

@@ -42,9 +42,9 @@ LEFT JOIN LATERAL (
 WHERE i.name = %(name)s
 """
 PROBLEMS = """
-SELECT i.name, t.problem, string_agg(t.detail, ', ' ORDER BY t.detail) AS details
+SELECT i.name, t.what, t.cure, string_agg(concat_ws(' ', t.was, t.is_now), ', ' ORDER BY t.was) AS details
 FROM foh.index i CROSS JOIN LATERAL foh._problems(i) t
-WHERE i.name = %(name)s GROUP BY i.name, t.problem ORDER BY t.problem
+WHERE i.name = %(name)s GROUP BY i.name, t.what, t.cure ORDER BY t.what
 """
 
 # A call such as SELECT foh.refresh('products').
@@ -101,11 +101,10 @@ def unreadable(row: Row, known: bool) -> Iterator[Finding]:
 
 
 def table_finding(row: Row) -> Finding:
-    """foh._problems says the cure after a colon, as SQL; here it is the command that does the same."""
-    problem, _, cure = row["problem"].partition(": ")
-    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"]), cure)
-    check = "triggers" if "trigger" in problem else "table"
-    return Finding(check, ERROR, f"{problem} ({row['details']})", cure, row["name"])
+    """foh._problems says the cure as SQL; here it is the command that does the same."""
+    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"]), row["cure"])
+    check = "triggers" if "trigger" in row["what"] else "table"
+    return Finding(check, ERROR, f"{row['what']} ({row['details']})", cure, row["name"])
 
 
 def command_for(function: str, index: str) -> str:

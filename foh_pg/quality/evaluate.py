@@ -19,7 +19,7 @@ from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.scan import Scanned, exact_distances, scan
-from foh_pg.updater.served_model import load_present
+from foh_pg.updater.served_model import read_served
 
 QUERIES = 500
 RANKS = (10, 100)
@@ -89,7 +89,7 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     with run.phase("read"):
         (placed,), (waiting,) = session.one(PLACED), session.one(WAITING)
         rows = choose_queries(session, index, placed + waiting, queries)
-        model = load_present(session, index).model
+        model = read_served(session, index).model
     run.rows = len(rows)
     with run.phase("search", len(rows)):
         asked = {k: search(session, run, rows, k) or [] for k in RANKS}

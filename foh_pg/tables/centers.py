@@ -93,6 +93,12 @@ class Centers(SideBySide):
             return np.zeros((0, homes), dtype=np.int64)
         return clustering.find_homes(bits, self.areas, self.bits, self.area, homes=homes, numbers=numbers)
 
+    @property
+    def staleness(self) -> float:
+        """The share of flipped bits in all lists."""
+        total = int(self.lengths.sum())
+        return float((self.stale * self.lengths).sum() / total) if total else 0.0
+
     def with_(self, **changes: Any) -> Centers:
         return replace(self, **changes)
 
@@ -265,6 +271,14 @@ def write_centers(session: Session, index: IndexRow, before: Centers, after: Cen
     _copy_centers(session, after.take(change.added))
     _count_centers(session, after.take(change.counted))
     _copy_samples(session, index, after.take(change.samples))
+
+
+def replace_centers(session: Session, index: IndexRow, after: Centers) -> None:
+    """Write all centers in place of those that are there, whatever these are."""
+    session.execute("DELETE FROM {area}")
+    session.execute("DELETE FROM {center}")
+    session.execute("DELETE FROM {sample}")
+    write_centers(session, index, no_centers(index), after)
 
 
 def _write_areas(

@@ -24,13 +24,10 @@ SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimension
 FROM foh.index i WHERE i.id = {id}
 """
 
-
-# Tables of the index that somebody dropped.
-DROPPED = """
-SELECT t.name FROM foh.index i
-CROSS JOIN LATERAL (VALUES (i.source, i.source_name), (i.labels_from, i.labels_from_name)) t (relation, name)
-WHERE i.id = {id} AND t.name IS NOT NULL
-  AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = t.relation)
+# What is wrong with the tables of the index, the worst first.
+PROBLEMS = """
+SELECT p.what, pg_catalog.concat_ws(' ', p.was, p.is_now), p.cure
+FROM foh.index i CROSS JOIN LATERAL foh._problems(i) p WHERE i.id = {id}
 """
 
 
@@ -93,6 +90,11 @@ class IndexRow:
         """The signature of a row's labels, where the index has any, and its learned code."""
         return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
 
+    @property
+    def held(self) -> dict[str, Bits]:
+        """What a list holds of every row beside its key: the columns of foh.<index>_list."""
+        return {"geometry": self.geometry_column, "marks": self.marks_column}
+
     def distance_weight(self, scale: float) -> float:
         """Brings pgvector's distance to the size of a cosine distance."""
         return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]
@@ -116,11 +118,8 @@ def read_index(session: Session) -> IndexRow:
         raise IndexNotFound("the index was dropped meanwhile")
     index = IndexRow(*(*rows[0], session.encoding))
     if not index.intact:
-        for (gone,) in session.rows(DROPPED):
-            raise BuildError(
-                f"{gone}, a table of index {index.name!r}, was dropped: run SELECT "
-                f"foh.drop_index({session.names['name']})"
-            )
+        for what, detail, cure in session.rows(PROBLEMS):
+            raise BuildError(f"index {index.name!r} cannot be updated: {what} ({detail}): {cure} first")
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
             f"refreshed: run SELECT foh.refresh({session.names['name']}) first"

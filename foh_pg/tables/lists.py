@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.ragged import Ragged
-from foh_pg.postgres.binary_copy import INT4, Array
+from foh_pg.postgres.binary_copy import INT4, Array, Column
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.parts import Entries, ListChange, Members, Remarked, join_entries, no_entries, pairs_of
 from foh_pg.tables.session import Session
@@ -19,9 +19,10 @@ from foh_pg.tables.session import Session
 # Parts whose marks are replaced by one statement.
 PARTS_AT_ONCE = 500
 
-WHOLE = "SELECT l.center, l.part, l.ids, l.geometry, l.marks FROM {list} l WHERE l.center = ANY (%(centers)s)"
+# {held}: the columns of IndexRow.held.
+WHOLE = "SELECT l.center, l.part, l.ids, {held} FROM {list} l WHERE l.center = ANY (%(centers)s)"
 TAILS = """
-SELECT DISTINCT ON (l.center) l.center, l.part, l.ids, l.geometry, l.marks FROM {list} l
+SELECT DISTINCT ON (l.center) l.center, l.part, l.ids, {held} FROM {list} l
 WHERE l.center = ANY (%(centers)s) ORDER BY l.center, l.part DESC
 """
 MEMBERS = "SELECT l.center, l.part, l.ids FROM {list} l WHERE l.center = ANY (%(centers)s)"
@@ -53,21 +54,24 @@ def read_tails(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> 
 def _read(session: Session, index: IndexRow, text: LiteralString, centers: npt.NDArray[Any]) -> Entries:
     if len(centers) == 0:
         return no_entries(index)
-    bits = [Array(index.geometry_column), Array(index.marks_column)]
-    columns = [INT4, INT4, Array(index.keys.column), *bits]
     found = []
-    for center, part, ids, geometry, marks in session.copy_out(text, columns, {"centers": centers.tolist()}):
+    read = session.copy_out(text, _columns(index), {"centers": centers.tolist()}, held=index.held)
+    for center, part, ids, *held in read:
         lengths = ids.lengths
         found.append(
             Entries(
                 np.repeat(center.astype(np.int64), lengths),
                 np.repeat(part.astype(np.int64), lengths),
                 index.keys.read(ids.values),
-                geometry.values,
-                marks.values,
+                {name: column.values for name, column in zip(index.held, held, strict=True)},
             )
         )
     return join_entries(index, found)
+
+
+def _columns(index: IndexRow) -> list[Column]:
+    """The columns of a part of a list."""
+    return [INT4, INT4, Array(index.keys.column), *(Array(column) for column in index.held.values())]
 
 
 def read_members(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Members:
@@ -94,18 +98,12 @@ def write_parts(session: Session, index: IndexRow, entries: Entries) -> int:
     pairs = pairs_of(entries.centers, entries.parts)
     begins = np.flatnonzero(np.diff(pairs, prepend=-1))
     bounds = np.append(begins, len(pairs))
-    bits = [Array(index.geometry_column), Array(index.marks_column)]
+    held = [Ragged(entries.held[name], bounds) for name in index.held]
     return session.copy_in(
         "list",
-        ["center", "part", "ids", "geometry", "marks"],
-        [INT4, INT4, Array(index.keys.column), *bits],
-        [
-            entries.centers[begins],
-            entries.parts[begins],
-            Ragged(entries.keys, bounds),
-            Ragged(entries.geometry, bounds),
-            Ragged(entries.marks, bounds),
-        ],
+        ["center", "part", "ids", *index.held],
+        _columns(index),
+        [entries.centers[begins], entries.parts[begins], Ragged(entries.keys, bounds), *held],
     )
 
 

@@ -24,6 +24,8 @@ MOST_CHUNKS = 512
 
 # The version under which arrays are saved that do not belong to one version of the index.
 PRESENT = 0
+# Among these, what a filling that is not yet done has saved.
+UNFINISHED = ("plan", "plan_learner", "position")
 
 DELETE = "DELETE FROM foh.model_state WHERE index = {id} AND version = %(version)s AND name = %(name)s"
 INSERT = """

@@ -5,7 +5,9 @@ Rows that are all alike cannot be split into lists, so a list may have any numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +29,25 @@ class Entries(SideBySide):
     centers: IntArray
     parts: IntArray
     keys: KeyArray
-    geometry: CodeArray
-    marks: CodeArray
+    # What a list holds of every row beside its key, by the name of the column: see IndexRow.held.
+    held: Mapping[str, npt.NDArray[Any]]
+
+    @property
+    def geometry(self) -> CodeArray:
+        return self.held["geometry"]
+
+    @property
+    def marks(self) -> CodeArray:
+        return self.held["marks"]
 
     def moved(self, centers: IntArray, parts: IntArray | None = None) -> Entries:
         """The same rows in other lists."""
         where = np.zeros(len(centers), dtype=np.int64) if parts is None else parts
-        return Entries(centers, where, self.keys, self.geometry, self.marks)
+        return replace(self, centers=centers, parts=where)
+
+    def remarked(self, marks: CodeArray) -> Entries:
+        """The same rows with other marks."""
+        return replace(self, held={**self.held, "marks": marks})
 
 
 @dataclass(frozen=True)
@@ -77,12 +91,16 @@ def join_entries(index: IndexRow, parts: list[Entries]) -> Entries:
 
 def no_entries(index: IndexRow) -> Entries:
     none = np.zeros(0, dtype=np.int64)
+    held = {name: np.zeros((0, column.packed), dtype=np.uint8) for name, column in index.held.items()}
+    return Entries(none, none, index.keys.empty(), held)
+
+
+def entries_of(keys: KeyArray, held: Mapping[str, npt.NDArray[Any]], homes: IntArray) -> Entries:
+    """Rows as entries of the lists of their homes, (n, homes) ids or positions of centers."""
+    rows = np.repeat(np.arange(len(keys)), homes.shape[1])
+    parts = np.zeros(homes.size, dtype=np.int64)
     return Entries(
-        none,
-        none,
-        index.keys.empty(),
-        np.zeros((0, index.geometry_column.packed), dtype=np.uint8),
-        np.zeros((0, index.marks_column.packed), dtype=np.uint8),
+        homes.reshape(-1), parts, keys[rows], {name: column[rows] for name, column in held.items()}
     )
 
 
@@ -130,9 +148,9 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
     return np.unique(pairs_of(centers, parts))
 
 
-def _entry_bytes(index: IndexRow, keys: KeyArray) -> IntArray:
-    bits = bit_bytes(index.geometry_column.bits) + bit_bytes(index.marks_column.bits)
-    return key_bytes(keys, index.key_type) + bits
+def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
+    held = sum(bit_bytes(column.bits) for column in index.held.values())
+    return key_bytes(entries.keys, index.key_type) + held
 
 
 def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:
@@ -140,7 +158,7 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     pairs = _pairs(loaded.centers, loaded.parts)
     if len(pairs) == 0:
         return np.zeros(len(centers), dtype=np.int64)
-    sizes = _entry_bytes(index, kept.keys)
+    sizes = _entry_bytes(index, kept)
     at = np.searchsorted(pairs, pairs_of(kept.centers, kept.parts))
     used = np.bincount(at, weights=sizes, minlength=len(pairs))
     most = int(sizes.max(initial=0))
@@ -157,7 +175,7 @@ def _in_parts(index: IndexRow, entries: Entries) -> Entries:
     """Order entries by center and part; what is too much for a part goes on in the next."""
     order = np.argsort(pairs_of(entries.centers, entries.parts), kind="stable")
     ordered = entries.take(order)
-    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered.keys))
+    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered))
     return ordered.moved(ordered.centers, ordered.parts + pages)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -92,15 +92,21 @@ class Session:
 
     # -- statements ----------------------------------------------------------------------------------------
 
-    def compose(self, text: LiteralString, parameters: Any) -> sql.Composed:
-        """Fill the {placeholders} with the quoted names of the index, as foh._names gives them."""
+    def compose(
+        self, text: LiteralString, parameters: Any, columns: Mapping[str, Iterable[str]] | None = None
+    ) -> sql.Composed:
+        """Fill the {placeholders} with the quoted names of the index, as foh._names gives them.
+
+        `columns`: placeholders that stand for several columns, with the names of these.
+        """
+        listed = {name: sql.SQL(", ").join(map(sql.Identifier, of)) for name, of in (columns or {}).items()}
         # With parameters psycopg reads every % as the beginning of one, also inside a quoted name.
         names = {
             name: sql.SQL(self.names[name].replace("%", "%%") if parameters else self.names[name])
             for _, name, _, _ in Formatter().parse(text)
-            if name
+            if name and name not in listed
         }
-        return sql.SQL(TO_PRIMARY + text).format(**names)
+        return sql.SQL(TO_PRIMARY + text).format(**names, **listed)
 
     def execute(self, text: LiteralString, parameters: Mapping[str, Any] | None = None) -> int:
         """Run one statement; return how many rows it touched."""
@@ -131,12 +137,16 @@ class Session:
         return value
 
     def copy_out(
-        self, text: LiteralString, columns: Sequence[Column], parameters: Mapping[str, Any] | None = None
+        self,
+        text: LiteralString,
+        columns: Sequence[Column],
+        parameters: Mapping[str, Any] | None = None,
+        **names: Iterable[str],
     ) -> Iterator[tuple[Any, ...]]:
+        """Read rows in binary; `names` are the columns that a placeholder of the text stands for."""
+        statement = self.compose(text, parameters, names)
         with self._pinned():
-            yield from copy_out(
-                self.connection, self.compose(text, parameters), columns, parameters=parameters or None
-            )
+            yield from copy_out(self.connection, statement, columns, parameters=parameters or None)
 
     def copy_in(
         self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]

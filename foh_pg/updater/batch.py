@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT8
-from foh_pg.tables.index_row import IndexRow, read_index
-from foh_pg.tables.items import Items, read_items
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.items import Items, no_items, read_items
 from foh_pg.tables.keys import KeyArray, member
+from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key, read_with_far
 from foh_pg.updater import training
 from foh_pg.updater.handover import PENDING, Handover
+from foh_pg.updater.state import State
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
@@ -48,18 +50,18 @@ class Batch:
     far: KeyArray
     # The lists that the keys are in.
     items: Items
-    # The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
-    truncated: bool
-    # The whole source must be read again.
-    resync: bool
     # Earlier rows that wait to be learned from; read only where `due`.
     pending: Rows
     # Recent rows that never train; read only where `due`.
     examined: Rows
     # There are enough new labelled rows for a stage.
-    due: bool
+    due: bool = False
     # The stream has further entries.
-    more: bool
+    more: bool = False
+    # The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
+    truncated: bool = False
+    # The whole source must be read again.
+    resync: bool = False
 
     @property
     def gone(self) -> KeyArray:
@@ -68,48 +70,49 @@ class Batch:
 
 
 def read_batch(
-    session: Session, size: int, handover: Handover, learns: bool, after: int | None = None
-) -> Batch:
-    """Read up to `size` entries, the oldest first, and their rows.
+    session: Session, run: Run, state: State, size: int, after: int | None = None
+) -> tuple[State, Batch]:
+    """Read up to `size` entries, the oldest first, and their rows; return also the state of that snapshot.
 
-    `learns`: whether there is anything to learn at all. `after`: read only entries after this one, for
-    learning alone: markers are not looked for.
+    `after`: read only entries after this one, for learning alone: markers are not looked for.
     """
-    with session.snapshot():
-        index = read_index(session)
-        truncated, marker = (None, None) if after is not None else session.one(MARKERS)
-        if truncated is not None:
-            before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
-            return _empty(session, index, np.concatenate(before), truncated=True)
-        if marker is not None:
-            return _empty(session, index, np.zeros(0, dtype=np.int64), resync=True)
-        columns = [INT8, index.keys.column, INT8]
-        entries = [*session.copy_out(ENTRIES, columns, {"size": size + 1, "after": after or 0})]
-        if not entries:
-            return _empty(session, index, np.zeros(0, dtype=np.int64))
-        seqs = np.concatenate([part[0] for part in entries])
-        more = len(seqs) > size
-        told = index.keys.read(np.concatenate([part[1] for part in entries]))[:size]
-        keys = np.unique(told[np.concatenate([part[2] for part in entries])[:size] == 1])
-        rows, far = read_with_far(session, index, keys)
-        fresh = _labelled(index, rows)
-        waiting = handover.pending[~member(handover.pending, keys)]
-        due = learns and len(fresh) + handover.waiting >= int(index.options["learn_rows"])
-        none = no_rows(index)
-        return Batch(
-            index=index,
-            seqs=seqs[:size],
-            keys=keys,
-            rows=rows,
-            far=far,
-            items=read_items(session, index, keys),
-            truncated=False,
-            resync=False,
-            pending=read_by_key(session, index, waiting) if due else none,
-            examined=read_by_key(session, index, handover.held_out) if due else none,
-            due=due,
-            more=more,
-        )
+    with run.phase("read"), session.snapshot():
+        present = state.present(session)
+        return present, _read(session, present, size, after)
+
+
+def _read(session: Session, state: State, size: int, after: int | None) -> Batch:
+    index = state.index
+    truncated, marker = (None, None) if after is not None else session.one(MARKERS)
+    if truncated is not None:
+        before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
+        return replace(_empty(index), seqs=np.concatenate(before), truncated=True, more=True)
+    batch = replace(_empty(index), resync=marker is not None)
+    columns = [INT8, index.keys.column, INT8]
+    entries = [*session.copy_out(ENTRIES, columns, {"size": size + 1, "after": after or 0})]
+    if not entries:
+        return batch
+    seqs, told, reads = (np.concatenate(column) for column in zip(*entries, strict=True))
+    keys = np.unique(index.keys.read(told)[:size][reads[:size] == 1])
+    rows, far = read_with_far(session, index, keys)
+    batch = replace(batch, seqs=seqs[:size], more=len(seqs) > size, keys=keys, rows=rows, far=far)
+    batch = replace(batch, items=read_items(session, index, keys))
+    return _with_past(session, state, batch)
+
+
+def _with_past(session: Session, state: State, batch: Batch) -> Batch:
+    """The batch with earlier rows to learn from, where a stage is due."""
+    index, handover = state.index, state.handover
+    fresh = np.count_nonzero(_counts(index, batch.rows))
+    if not state.learns or fresh + handover.waiting < int(index.options["learn_rows"]):
+        return batch
+    waiting = handover.pending[~member(handover.pending, batch.keys)]
+    return replace(
+        batch,
+        due=True,
+        pending=read_by_key(session, index, waiting),
+        examined=read_by_key(session, index, handover.held_out),
+    )
 
 
 def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
@@ -124,26 +127,19 @@ def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
     return replace(batch, keys=keys, rows=join_rows(index, [batch.rows, further]), items=items)
 
 
-def _labelled(index: IndexRow, rows: Rows) -> KeyArray:
-    """Keys of the rows that count towards a stage: those with labels, or all if the index has no labels."""
-    return rows.keys if index.labels is None else rows.keys[rows.labels.lengths > 0]
+def _counts(index: IndexRow, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which rows count towards a stage: those with labels, or all if the index has no labels."""
+    return rows.labels.lengths > 0 if index.labels is not None else np.ones(len(rows), dtype=bool)
 
 
-def _empty(
-    session: Session,
-    index: IndexRow,
-    seqs: npt.NDArray[np.int64],
-    *,
-    truncated: bool = False,
-    resync: bool = False,
-) -> Batch:
-    none, keys = no_rows(index), index.keys.empty()
-    items = read_items(session, index, keys)
-    more = truncated or resync
-    return Batch(index, seqs, keys, none, keys, items, truncated, resync, none, none, due=False, more=more)
+def _empty(index: IndexRow) -> Batch:
+    none, rows, keys = np.zeros(0, dtype=np.int64), no_rows(index), index.keys.empty()
+    return Batch(index, none, keys, rows, keys, no_items(index), rows, rows)
 
 
-def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: bool, forgot: bool) -> Handover:
+def handover_after(
+    batch: Batch, before: Handover, *, learns: bool, studied: bool = False, forgot: bool = False
+) -> Handover:
     """What the next run must know once this batch is installed.
 
     `studied` says that the learner has learned from what was pending, `forgot` that it has let go of all keys
@@ -152,7 +148,7 @@ def handover_after(batch: Batch, before: Handover, *, learns: bool, studied: boo
     studied, forgot = studied or not learns, forgot or not learns
     index, rows = batch.index, batch.rows
     held = training.held_out(index, rows)
-    labelled = rows.labels.lengths > 0 if index.labels is not None else np.ones(len(rows), dtype=bool)
+    labelled = _counts(index, rows)
     kept = before.held_out[~member(before.held_out, batch.keys)]
     again = member(before.pending, batch.keys)
     pending = np.concatenate([before.pending[~again], rows.keys[labelled]])

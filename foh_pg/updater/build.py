@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,20 +15,25 @@ from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.model import Model
-from foh_pg.tables.model_state import Arrays, load_arrays
+from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
-from foh_pg.updater.plan import Look, look, make_plan, with_geometry
+from foh_pg.updater.install import install
+from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.pull import pull
-from foh_pg.updater.unfinished import load_plan
-from foh_pg.updater.update import drain
+from foh_pg.updater.state import load
+from foh_pg.updater.unfinished import Plan, load_plan
+from foh_pg.updater.update import Limits, take_in, written_meanwhile
 from foh_pg.updater.weighing import with_ranking
 
 # With fewer labelled rows there is nothing to learn.
 LEAST_LABELLED = 100
+
+# Reads the index and a sample of its rows, and makes the plan of a filling from them.
+MakePlan = Callable[[Session, Run], tuple[IndexRow, Plan]]
 
 MODELS = """
 SELECT DISTINCT s.version FROM foh.model_state s WHERE s.index = {id} AND s.name = 'served' ORDER BY s.version
@@ -66,21 +73,7 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
         run = Run(found.name, "rollback", found.version, found.version, progress=progress)
         with recorded(session, run):
             run.begin(session)
-            kind = f"rollback {to}"
-            left = load_plan(session, found, kind)
-            if left is None:
-                pull(session, run, keys_only=True)
-                with run.phase("sample"), session.snapshot():
-                    found = read_index(session)
-                    model, learner = _earlier(session, found, to)
-                    seen = look(session, found)
-                with run.phase("centers"):
-                    model = _with_own_geometry(found, model, seen)
-                    plan = make_plan(found, kind, model, learner, seen, {"rolled_back_to": to})
-                fill(session, run, found, plan)
-            else:
-                fill(session, run, found, *left)
-            drain(session, run)
+            _fill(session, run, found, f"rollback {to}", partial(_plan_rollback, to))
         return run
 
 
@@ -100,22 +93,40 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     run = Run(index.name, kind, index.version, index.version, progress=progress)
     with recorded(session, run):
         run.begin(session)
-        left = load_plan(session, index, kind)
-        if left is not None:
-            run.note("going on with a build that was interrupted")
-            fill(session, run, index, *left)
-        else:
-            _train_and_fill(session, run, index, kind)
-        # Entries written during the filling name centers that are gone.
-        drain(session, run)
+        _fill(session, run, index, kind, partial(_plan_build, kind))
     return run
 
 
-def _train_and_fill(session: Session, run: Run, index: IndexRow, kind: str) -> None:
-    pull(session, run, keys_only=True)
+def _fill(
+    session: Session,
+    run: Run,
+    index: IndexRow,
+    kind: str,
+    make: Callable[[Session, Run], tuple[IndexRow, Plan]],
+) -> None:
+    """Fill an index by a plan that was left unfinished, or by a new one, and take in what came meanwhile."""
+    left = load_plan(session, index, kind)
+    if left is not None:
+        run.note("going on with a build that was interrupted")
+        change = fill(session, run, index, *left)
+    else:
+        pull(session, run, keys_only=True)
+        change = fill(session, run, *make(session, run))
+    install(session, run, change)
+    last = written_meanwhile(session, run, index)
+    if last is not None:
+        take_in(session, run, load(session, run), last, Limits())
+
+
+def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
     with run.phase("sample"), session.snapshot():
         index = read_index(session)
-        seen = look(session, index)
+        return index, survey(session, index)
+
+
+def _plan_build(kind: str, session: Session, run: Run) -> tuple[IndexRow, Plan]:
+    """The plan of a build: hash functions, geometry and ranking are learned from a sample."""
+    index, seen = _survey(session, run)
     with run.phase("learn"):
         trained = train(index, seen.to_learn(), seen.rows, run)
     with run.phase("centers"):
@@ -123,8 +134,25 @@ def _train_and_fill(session: Session, run: Run, index: IndexRow, kind: str) -> N
     model = with_ranking(run, index, model, seen.sample, seen.rows)
     run.metrics.update(trained.metrics)
     with run.phase("centers"):
-        plan = make_plan(index, kind, model, trained.learner, seen, trained.metrics, trained.pending)
-    fill(session, run, index, plan)
+        handover = handover_of(index, seen, trained.pending)
+        plan = make_plan(index, kind, model, trained.learner, seen, handover, trained.metrics)
+    return index, plan
+
+
+def _plan_rollback(to: int, session: Session, run: Run) -> tuple[IndexRow, Plan]:
+    """The plan of a return to an earlier version: all of its model, with the geometry that it had.
+
+    The geometry is new where the model had none, or another number of bits.
+    """
+    index, seen = _survey(session, run)
+    with session.snapshot():
+        model, learner = _earlier(session, index, to)
+    with run.phase("centers"):
+        if model.geometry is None or model.geometry.bits != index.geometry:
+            model = with_geometry(index, model, seen.sample)
+        handover, metrics = handover_of(index, seen), {"rolled_back_to": to}
+        plan = make_plan(index, f"rollback {to}", model, learner, seen, handover, metrics)
+    return index, plan
 
 
 # -- training ------------------------------------------------------------------------------------------------
@@ -135,7 +163,7 @@ class Trained:
     """Hash functions for a new fill; `pending` are rows that a later stage should learn from."""
 
     model: Model
-    learner: Arrays | None
+    learner: Learner | None
     metrics: dict[str, Any]
     pending: npt.NDArray[Any]
 
@@ -158,12 +186,12 @@ def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
     learner.stand_for(round(rows * len(studied) / len(sample)))
     model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
     if not learner.supervised:
-        return Trained(model, learner.state(), {}, none)
+        return Trained(model, learner, {}, none)
     verdict = training.compare(index, sample.take(held), model, None)
     if not verdict.serve:
         run.note(verdict.note + "; random hyperplanes are served")
         model = _plain_model(index, sample)
-    return Trained(model, learner.state(), verdict.metrics, none)
+    return Trained(model, learner, verdict.metrics, none)
 
 
 def _stages(index: IndexRow, learner: Learner, rows: Rows, run: Run) -> None:
@@ -185,13 +213,14 @@ def _plain_model(index: IndexRow, sample: Rows) -> Model:
 # -- earlier models ------------------------------------------------------------------------------------------
 
 
-def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Arrays | None]:
+def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Learner | None]:
     """The hash functions that a version served, and the state of the learner that made them."""
     learned = _learned(session, index, version)
     arrays = load_arrays(session, "served", learned)
     assert arrays is not None
     model = Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
-    return model, load_arrays(session, "learner", learned)
+    state = load_arrays(session, "learner", learned)
+    return model, None if state is None else training.restored(index, state)
 
 
 def _learned(session: Session, index: IndexRow, version: int) -> int:
@@ -204,10 +233,3 @@ def _learned(session: Session, index: IndexRow, version: int) -> int:
             f"index {index.name!r} has no model of version {version}: {known} (option keep_versions)"
         )
     return earlier[-1]
-
-
-def _with_own_geometry(index: IndexRow, model: Model, seen: Look) -> Model:
-    """The model with the geometry that it had; with a new one where it had none or another number of bits."""
-    if model.geometry is not None and model.geometry.bits == index.geometry:
-        return model
-    return with_geometry(index, model, seen.sample)

@@ -112,5 +112,4 @@ def with_new_marks(
     there = at >= 0
     marks = entries.marks.copy()
     marks[where[there]] = model.marks(rows.vectors, rows.labels)[at[there]]
-    renewed = Entries(entries.centers, entries.parts, entries.keys, entries.geometry, marks)
-    return renewed, np.unique(entries.keys[where[~there]])
+    return entries.remarked(marks), np.unique(entries.keys[where[~there]])

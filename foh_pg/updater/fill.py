@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg.errors import FenceError
-from foh_pg.tables.centers import fill_samples, read_centers
-from foh_pg.tables.index_row import IndexRow, read_index
-from foh_pg.tables.items import items_from_lists
+from foh_pg.tables.centers import fill_samples
+from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.lists import write_parts
-from foh_pg.tables.model_state import PRESENT, delete_arrays
-from foh_pg.tables.parts import Entries, join_entries, new_parts, no_entries
+from foh_pg.tables.parts import Entries, entries_of, join_entries, new_parts, no_entries
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_page
-from foh_pg.updater.install import Installation, Placed, install
+from foh_pg.updater.install import Change
 from foh_pg.updater.nearest_rows import Neighbors
+from foh_pg.updater.placing import held_of
+from foh_pg.updater.served_model import Placed, Served
 from foh_pg.updater.unfinished import ORPHANS, Plan, Position, save_plan, save_position
 
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
@@ -36,8 +36,8 @@ WHERE id = {id} AND version = %(version)s AND next_center = %(first)s
 """
 
 
-def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> None:
-    """Place every row of the source, then switch to what was made."""
+def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> Change:
+    """Place every row of the source; return the change that switches to what was made."""
     if position is None:
         position = Position.start(plan)
         with run.phase("plan"):
@@ -49,7 +49,7 @@ def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Posi
     run.rows += len(plan.consumed) if run.kind == "update" else position.done
     run.lists = int(np.count_nonzero(position.lengths))
     run.stale = 0.0
-    _switch(session, run, index, plan, position)
+    return _change(index, plan, position)
 
 
 def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
@@ -63,8 +63,7 @@ def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
         if session.execute(RESERVE, values) != 1:
             raise FenceError(f"index {index.name!r} was changed by another updater: run the command again")
         session.execute(ORPHANS)
-        save_plan(session, plan)
-        delete_arrays(session, "position", PRESENT)
+        save_plan(session, index, plan)
 
 
 def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
@@ -94,13 +93,11 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -
     # Without centers the table was empty when the plan was made: rows that have come since are in the stream.
     if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
-    marks = plan.model.marks(page.vectors, page.labels)
-    geometry = plan.model.geometry_bits(page.vectors)
-    homes = plan.centers.homes(index, geometry, plan.model.geometry_numbers)[:, : int(index.options["homes"])]
-    neighbors.add(page.keys, geometry, marks, homes)
-    rows = np.repeat(np.arange(len(page)), homes.shape[1])
-    parts = np.zeros(homes.size, dtype=np.int64)
-    return Entries(homes.reshape(-1), parts, page.keys[rows], geometry[rows], marks[rows])
+    held = held_of(plan.model, page)
+    homes = plan.centers.homes(index, held["geometry"], plan.model.geometry_numbers)
+    homes = homes[:, : int(index.options["homes"])]
+    neighbors.add(page.keys, held, homes)
+    return entries_of(page.keys, held, homes)
 
 
 def _write_piece(session: Session, index: IndexRow, plan: Plan, position: Position, entries: Entries) -> None:
@@ -128,42 +125,22 @@ def _sample(plan: Plan, position: Position, entries: Entries) -> None:
     )
 
 
-def _switch(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
+def _change(index: IndexRow, plan: Plan, position: Position) -> Change:
+    """The lists are written: only centers, items and the model are left to be changed."""
+    version = plan.version + 1
     first = int(plan.centers.ids[0]) if len(plan.centers) else index.next_center
-    with session.snapshot():
-        before = read_centers(session, index)
-        present = read_index(session)
-    after = plan.centers.with_(
-        lengths=position.lengths,
-        sample_keys=position.sample_keys,
-        sample_codes=position.sample_codes,
-        sampled=position.sampled,
-    )
-
-    def write(inside: Session) -> None:
-        inside.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
-        items_from_lists(inside, index, first)
-        for name in ("plan", "position"):
-            delete_arrays(inside, name, PRESENT)
-        if plan.learner is not None:
-            delete_arrays(inside, "plan_learner", PRESENT)
-
-    install(
-        session,
-        run,
-        Installation(
-            index=index,
-            before=before,
-            after=after,
-            model=plan.model,
-            learned=plan.version + 1,
-            learner=plan.learner,
-            handover=plan.handover,
-            next_center=present.next_center,
-            consumed=plan.consumed,
-            write=write,
-            placed=Placed(plan.version + 1, first),
-            far=position.far,
-            metrics=plan.metrics,
+    return Change(
+        index=index,
+        after=plan.centers.with_(
+            lengths=position.lengths,
+            sample_keys=position.sample_keys,
+            sample_codes=position.sample_codes,
+            sampled=position.sampled,
         ),
+        merged=None,
+        served=Served(plan.model, version, False, Placed(version, first), position.far),
+        learner=plan.learner,
+        handover=plan.handover,
+        consumed=plan.consumed,
+        metrics=plan.metrics,
     )

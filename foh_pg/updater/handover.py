@@ -44,18 +44,24 @@ class Handover:
             "shape": np.array(shape_of(index)),
         }
 
+    @classmethod
+    def from_arrays(cls, index: IndexRow, arrays: Arrays) -> Handover:
+        pending, held_out, forgotten = (
+            index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
+        )
+        counts = int(arrays["rows_seen"]), int(arrays["waiting"])
+        return cls(*counts, pending, held_out, forgotten, str(arrays["shape"]))
+
+    @classmethod
+    def none(cls, index: IndexRow) -> Handover:
+        """What is known before the first row."""
+        keys = index.keys.empty()
+        return cls(0, 0, keys, keys, keys)
+
 
 def load_handover(session: Session, index: IndexRow) -> Handover:
     arrays = load_arrays(session, "progress", PRESENT)
-    if arrays is None:
-        none = index.keys.empty()
-        return Handover(0, 0, none, none, none)
-    pending, held_out, forgotten = (
-        index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
-    )
-    return Handover(
-        int(arrays["rows_seen"]), int(arrays["waiting"]), pending, held_out, forgotten, str(arrays["shape"])
-    )
+    return Handover.none(index) if arrays is None else Handover.from_arrays(index, arrays)
 
 
 def shape_of(index: IndexRow) -> str:

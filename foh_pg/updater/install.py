@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,20 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
+from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
-from foh_pg.tables.centers import Centers, write_centers
+from foh_pg.tables.centers import Centers, replace_centers, write_centers
 from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.items import Items, items_from_lists, write_items
 from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.lists import write_lists
 from foh_pg.tables.model import Model
-from foh_pg.tables.model_state import PRESENT, Arrays, save_arrays
+from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_arrays
+from foh_pg.tables.parts import ListChange
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
+from foh_pg.updater.handover import Handover
+from foh_pg.updater.served_model import Served
 
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000
@@ -76,49 +81,44 @@ SELECT {id}, u.label, u.name, u.projection::{vector}.vector
 FROM ROWS FROM (pg_catalog.unnest(%(labels)s::int[]), pg_catalog.unnest(%(names)s::text[]),
                 pg_catalog.unnest(%(projections)s::text[])) AS u (label, name, projection)
 """
+# States of models that were forgotten, and the filling that became this version, or is void by it.
 FORGET_STATES = """
-DELETE FROM foh.model_state s WHERE s.index = {id} AND s.version <> %(present)s
-   AND NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id} AND m.learned = s.version)
+DELETE FROM foh.model_state s WHERE s.index = {id} AND CASE WHEN s.version = %(present)s
+    THEN s.name = ANY (%(unfinished)s::text[])
+    ELSE NOT EXISTS (SELECT FROM foh.model m WHERE m.index = {id} AND m.learned = s.version) END
 """
 
 
 @dataclass(frozen=True)
-class Placed:
-    """The version that last made centers and geometry anew, and the first id of its centers.
+class Merged:
+    """What changes in the lists, where they are not all new."""
 
-    Entries of the stream that name an earlier center name one that is gone.
-    """
-
-    version: int
-    first_center: int
-
-
-@dataclass
-class Installation:
-    """What a new version consists of."""
-
-    # As it was read: its version is the one that this installation replaces.
-    index: IndexRow
-    # before, after: all centers; only what differs is written.
+    # The centers as they are before the change: only what differs is written.
     before: Centers
+    lists: ListChange
+    # gone, put: items to delete and to write.
+    gone: KeyArray
+    put: Items
+
+
+@dataclass(frozen=True)
+class Change:
+    """A new version of an index: all that is written to the database in one transaction."""
+
+    # As it was read: its version is the one that this change replaces.
+    index: IndexRow
+    # All centers from now on.
     after: Centers
-    # The hash functions from now on.
-    model: Model
-    # The version that made them: the new one where they are new.
-    learned: int
-    # The learner's state; None leaves the stored one.
-    learner: Arrays | None
-    # What the next run must remember.
-    handover: Arrays
-    # The first id that no center has had.
-    next_center: int
+    # None where all lists are new: they stand in the database already, from served.placed.first_center on.
+    merged: Merged | None
+    # The model from now on. It is new where this version has learned it.
+    served: Served
+    # None leaves the learner that is stored.
+    learner: Learner | None
+    # What the next run must know.
+    handover: Handover
     # Exactly the entries of the stream that this version contains.
     consumed: npt.NDArray[np.int64]
-    # Writes lists and items, inside the transaction.
-    write: Callable[[Session], None]
-    placed: Placed
-    # Keys of the far rows: see foh_pg.tables.source.
-    far: KeyArray
     # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -126,15 +126,20 @@ class Installation:
     def version(self) -> int:
         return self.index.version + 1
 
+    @property
+    def next_center(self) -> int:
+        """The first id that no center has had."""
+        return max(self.index.next_center, int(self.after.ids.max(initial=0)) + 1)
 
-def install(session: Session, run: Run, new: Installation) -> None:
+
+def install(session: Session, run: Run, new: Change) -> None:
     """Write all of a new version, or nothing."""
     with run.phase("switch"), session.write():
         _fence(session, new)
         run.step(1, 6)
-        new.write(session)
+        _write_lists(session, new)
         run.step(2, 6)
-        write_centers(session, new.index, new.before, new.after)
+        _write_centers(session, new)
         run.step(3, 6)
         _write_model(session, new)
         run.step(4, 6)
@@ -155,7 +160,25 @@ def install(session: Session, run: Run, new: Installation) -> None:
             session.vacuum(VACUUM_REPLACED[table])
 
 
-def _fence(session: Session, new: Installation) -> None:
+def _write_lists(session: Session, new: Change) -> None:
+    """What changes in lists and items; or all items, where all lists are new and written already."""
+    if new.merged is not None:
+        write_lists(session, new.index, new.merged.lists)
+        write_items(session, new.index, new.merged.gone, new.merged.put)
+        return
+    first = new.served.placed.first_center
+    session.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
+    items_from_lists(session, new.index, first)
+
+
+def _write_centers(session: Session, new: Change) -> None:
+    if new.merged is not None:
+        write_centers(session, new.index, new.merged.before, new.after)
+    else:
+        replace_centers(session, new.index, new.after)
+
+
+def _fence(session: Session, new: Change) -> None:
     values = {"old": new.index.version, "new": new.version, "next_center": new.next_center}
     if session.execute(FENCE, values) != 1:
         raise FenceError(
@@ -170,35 +193,36 @@ def consume(session: Session, seqs: npt.NDArray[np.int64]) -> None:
         session.execute(CONSUME, {"seqs": seqs[start : start + SEQS_AT_ONCE].tolist()})
 
 
-def _write_model(session: Session, new: Installation) -> None:
-    model, ranking = new.model, new.model.ranking.for_centers(len(new.after))
+def _write_model(session: Session, new: Change) -> None:
+    served, model = new.served, new.served.model
+    ranking = model.ranking.for_centers(len(new.after))
     values = {
         "version": new.version,
         "trained": model.trained,
-        "learned": new.learned,
+        "learned": served.learned,
         "mean": model.mean.astype(np.float64).tolist(),
         "scale": model.scale,
         "metrics": Jsonb(new.metrics),
-        "placed": new.placed.version,
-        "first_center": new.placed.first_center,
+        "placed": served.placed.version,
+        "first_center": served.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
-        "far": new.index.keys.parameters(new.far),
+        "far": new.index.keys.parameters(served.far),
         **ranking.to_dict(),
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,
         "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
     }
     session.execute(MODEL, values)
-    if new.learned == new.version:
+    if served.learned == new.version:
         write_hash_functions(session, model)
         save_arrays(session, "served", new.version, model.to_arrays())
     if new.learner is not None:
         # Saved even where its model is not served: learning goes on beside the model that is.
-        save_arrays(session, "learner", new.learned, new.learner)
-    save_arrays(session, "progress", PRESENT, new.handover)
+        save_arrays(session, "learner", served.learned, new.learner.state())
+    save_arrays(session, "progress", PRESENT, new.handover.to_arrays(new.index))
     session.execute(FORGET_MERGES, {"version": new.version})
     session.execute(FORGET_MODELS, {"keep": int(new.index.options["keep_versions"])})
-    session.execute(FORGET_STATES, {"present": PRESENT})
+    session.execute(FORGET_STATES, {"present": PRESENT, "unfinished": list(UNFINISHED)})
 
 
 def write_hash_functions(session: Session, model: Model) -> None:

@@ -10,18 +10,24 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.items import Items, items_of, moved_items, read_items, write_items
+from foh_pg.tables.items import Items, items_of, moved_items, read_items
 from foh_pg.tables.keys import KeyArray, member, positions
-from foh_pg.tables.lists import read_lists, read_tails, write_lists
+from foh_pg.tables.lists import read_lists, read_tails
 from foh_pg.tables.model import Model
-from foh_pg.tables.parts import Entries, ListChange, change_lists, join_entries
+from foh_pg.tables.parts import Entries, change_lists, entries_of, join_entries
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
+from foh_pg.tables.source import Rows
 from foh_pg.updater.affected import Affected, find_affected
-from foh_pg.updater.batch import Batch
+from foh_pg.updater.batch import Batch, with_rows
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
+from foh_pg.updater.install import Change, Merged
+from foh_pg.updater.learn import Learned
 from foh_pg.updater.maintain import Moves, maintain
+from foh_pg.updater.placing import held_of
+from foh_pg.updater.served_model import Placed, Served
+from foh_pg.updater.state import State
 
 IntArray = npt.NDArray[np.int64]
 
@@ -32,47 +38,37 @@ class Merging:
 
     session: Session
     run: Run
+    state: State
     batch: Batch
-    # As they are before the batch.
-    centers: Centers
-    model: Model
-    # Whether the hash functions of the model are new.
-    learned: bool
-    # At most this many rows may be encoded again.
-    budget: int | None
+    learned: Learned
 
     @property
     def index(self) -> IndexRow:
-        return self.batch.index
+        return self.state.index
+
+    @property
+    def centers(self) -> Centers:
+        """As they are before the batch."""
+        return self.state.centers
+
+    @property
+    def model(self) -> Model:
+        return self.learned.model
 
     @property
     def version(self) -> int:
         return self.index.version + 1
 
     @property
+    def budget(self) -> int | None:
+        """At most this many rows may be encoded again."""
+        budget = self.index.options["budget"]
+        return None if budget is None else max(0, int(budget) - self.run.rows_encoded)
+
+    @property
     def single(self) -> bool:
         """Whether a row is in one list only."""
         return int(self.index.options["homes"]) <= 1
-
-
-@dataclass(frozen=True)
-class Merged:
-    """What a batch makes of the index."""
-
-    # From now on.
-    centers: Centers
-    lists: ListChange
-    # gone, put: items to delete and to write.
-    gone: KeyArray
-    put: Items
-    # opened, encoded, moved: lists that were encoded again, rows in them, rows that moved to another list.
-    opened: int
-    encoded: int
-    moved: int
-
-    def write(self, session: Session, index: IndexRow) -> None:
-        write_lists(session, index, self.lists)
-        write_items(session, index, self.gone, self.put)
 
 
 @dataclass(frozen=True)
@@ -88,9 +84,10 @@ class Loaded:
     missing: KeyArray
 
 
-def merge(work: Merging) -> Merged:
-    """Merge one batch."""
-    run, batch, model = work.run, work.batch, work.model
+def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:
+    """The change that takes a batch into the lists."""
+    named = with_rows(session, batch, _named_anew(state, batch, learned))
+    work = Merging(session, run, state, named, learned)
     with run.phase("affected"):
         affected = _affected(work)
     with run.phase("centers"):
@@ -98,20 +95,53 @@ def merge(work: Merging) -> Merged:
     with run.phase("encode"):
         joining, homes = _place(work, moves.centers)
     opened = work.centers.ids[affected.lists]
-    left = np.union1d(batch.items.lists(), moves.old)
+    left = np.union1d(named.items.lists(), moves.old)
     joined = np.union1d(homes, moves.new)
     touched = np.union1d(left, joined)
     alone = np.setdiff1d(opened, touched)
     with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
-        encoded = encode_again(work.session, run, work.index, model, work.centers, alone)
+        encoded = encode_again(session, run, work.index, work.model, work.centers, alone)
         renewed = np.union1d(np.intersect1d(opened, touched), encoded.incomplete)
         loaded = _load(work, left, joined, renewed)
     with run.phase("place"):
-        return _changes(work, moves, joining, homes, encoded, loaded)
+        after, merged = _changes(work, moves, joining, homes, encoded, loaded)
+    run.rows += len(batch.seqs)
+    run.stale = after.staleness
+    run.metrics.update(learned.metrics)
+    return Change(
+        index=work.index,
+        after=after,
+        merged=merged,
+        served=_served(work),
+        learner=learned.learner,
+        handover=learned.handover,
+        consumed=batch.seqs,
+        metrics={**learned.metrics, "rows": len(batch.seqs), "stale": after.staleness},
+    )
+
+
+def _served(work: Merging) -> Served:
+    """What is served from now on."""
+    before, new = work.state.served, work.learned.new
+    return Served(
+        model=work.model,
+        learned=work.version if new else before.learned,
+        first=before.first and not new,
+        placed=before.placed if len(work.centers) else Placed(work.version, work.index.next_center),
+        far=np.concatenate([before.far[~member(before.far, work.batch.keys)], work.batch.far]),
+    )
+
+
+def _named_anew(state: State, batch: Batch, learned: Learned) -> Rows:
+    """Rows placed earlier whose labels came into the dictionary only now: their signatures lack them."""
+    before, labels = state.served.model.numbers, batch.pending.labels
+    new = [name not in before and name in learned.model.numbers for name in labels.values.tolist()]
+    counts = np.concatenate([[0], np.cumsum(np.array(new, dtype=np.int64))])[labels.bounds]
+    return batch.pending.take(np.diff(counts) > 0)
 
 
 def _affected(work: Merging) -> Affected:
-    if not work.learned or len(work.centers) == 0:
+    if not work.learned.new or len(work.centers) == 0:
         return Affected(np.zeros(0, dtype=np.int64), work.centers.stale)
     found = find_affected(work.session, work.index, work.centers, work.model, work.batch.keys, work.budget)
     weights = np.maximum(work.centers.lengths, 1)
@@ -129,13 +159,10 @@ def _maintain(work: Merging, centers: Centers) -> Moves:
 
 def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     """What the rows of the batch add to lists, and the ids of their centers (n, homes)."""
-    rows, model = work.batch.rows, work.model
-    marks = model.marks(rows.vectors, rows.labels)
-    geometry = model.geometry_bits(rows.vectors)
-    homes = centers.ids[centers.homes(work.index, geometry)]
-    each = np.repeat(np.arange(len(rows)), homes.shape[1])
-    parts = np.zeros(homes.size, dtype=np.int64)
-    return Entries(homes.reshape(-1), parts, rows.keys[each], geometry[each], marks[each]), homes
+    rows = work.batch.rows
+    held = held_of(work.model, rows)
+    homes = centers.ids[centers.homes(work.index, held["geometry"])]
+    return entries_of(rows.keys, held, homes), homes
 
 
 def _load(work: Merging, left: IntArray, joined: IntArray, renewed: IntArray) -> Loaded:
@@ -154,7 +181,7 @@ def _load(work: Merging, left: IntArray, joined: IntArray, renewed: IntArray) ->
 
 def _changes(
     work: Merging, moves: Moves, joining: Entries, homes: IntArray, encoded: Encoded, loaded: Loaded
-) -> Merged:
+) -> tuple[Centers, Merged]:
     """Turn homes into changes of lists, items and centers."""
     index, batch, entries = work.index, work.batch, loaded.entries
     leaving = member(entries.keys, np.concatenate([batch.keys, loaded.missing]))
@@ -167,16 +194,13 @@ def _changes(
     put = items_of(batch.rows.keys, homes).joined([_moved_items(work, entries.take(goes), moved)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
-    in_renewed = int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
-    return Merged(
-        _recount(work, moves.centers, entries, leaving, joining, encoded, renewed),
-        change,
-        gone,
-        put,
-        len(renewed),
-        len(encoded.keys) + in_renewed,
-        len(moved),
-    )
+    run = work.run
+    run.lists += len(renewed)
+    run.rows_encoded += len(encoded.keys) + int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
+    if len(moved):
+        run.metrics["moved"] = run.metrics.get("moved", 0) + len(moved)
+    after = _recount(work, moves.centers, entries, leaving, joining, encoded, renewed)
+    return after, Merged(work.centers, change, gone, put)
 
 
 def _moving(entries: Entries, moves: Moves) -> IntArray:

@@ -1,4 +1,4 @@
-"""What a filling is planned from: the stream, the number of rows and a sample, all of one snapshot."""
+"""What a filling is planned from, and the plan."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.geometry import Geometry
+from foh_pg.learners import Learner
 from foh_pg.postgres.binary_copy import INT8
-from foh_pg.tables.index_row import IndexRow, read_index
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
-from foh_pg.tables.model_state import Arrays
-from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.fill import fill
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.unfinished import Plan, options_text
-from foh_pg.updater.weighing import base_rows, with_ranking
+from foh_pg.updater.weighing import base_rows
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
@@ -35,8 +34,8 @@ SEQS = "SELECT t.seq FROM {stream} t"
 
 
 @dataclass(frozen=True)
-class Look:
-    """Entries in the stream, how many rows the source has, and a sample of them."""
+class Survey:
+    """Entries in the stream, how many rows the source has, and a sample of them: all of one snapshot."""
 
     consumed: npt.NDArray[np.int64]
     rows: int
@@ -50,7 +49,7 @@ class Look:
         return self.sample.take(chosen)
 
 
-def look(session: Session, index: IndexRow) -> Look:
+def survey(session: Session, index: IndexRow) -> Survey:
     """Read, inside the caller's snapshot, what a filling is planned from."""
     found = [part[0] for part in session.copy_out(SEQS, [INT8])]
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
@@ -58,7 +57,7 @@ def look(session: Session, index: IndexRow) -> Look:
     centers = clustering.target_centers(max(rows, 1), index.options["centers"])
     wanted = max(SAMPLE_ROWS, ROWS_PER_CENTER * centers, round(1.1 * base_rows(rows)))
     wanted = min(wanted, SAMPLE_BYTES // (4 * index.dimensions))
-    return Look(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))
+    return Survey(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))
 
 
 def with_geometry(index: IndexRow, model: Model, sample: Rows) -> Model:
@@ -74,47 +73,33 @@ def plain_geometry(index: IndexRow) -> Geometry:
     return Geometry.plain(index.dimensions, index.geometry, index.distance)
 
 
+def handover_of(index: IndexRow, seen: Survey, pending: KeyArray | None = None) -> Handover:
+    """What the next run must know of a model that was learned from this sample."""
+    sample, none = seen.sample, index.keys.empty()
+    held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
+    waiting = none if pending is None else pending
+    return Handover(seen.rows, len(waiting), waiting, held, none)
+
+
 def make_plan(
     index: IndexRow,
     kind: str,
     model: Model,
-    learner: Arrays | None,
-    seen: Look,
+    learner: Learner | None,
+    seen: Survey,
+    handover: Handover,
     metrics: dict[str, Any],
-    pending: npt.NDArray[Any] | None = None,
 ) -> Plan:
     """Choose centers and write down what the filling needs."""
-    sample = seen.sample
-    held = sample.keys[training.held_out(index, sample) & (sample.labels.lengths > 0)]
-    none = index.keys.empty()
-    waiting = none if pending is None else pending
-    handover = Handover(seen.rows, len(waiting), waiting, held, none)
     return Plan(
         kind=kind,
         version=index.version,
         options=options_text(index),
         model=model,
         learner=learner,
-        centers=choose_centers(index, model, seen.rows, sample),
+        centers=choose_centers(index, model, seen.rows, seen.sample),
         consumed=seen.consumed,
         rows=seen.rows,
-        handover=handover.to_arrays(index),
+        handover=handover,
         metrics=metrics,
     )
-
-
-def fill_again(
-    session: Session, run: Run, index: IndexRow, model: Model, learner: Arrays | None, handover: Handover
-) -> None:
-    """Encode and place every row by a given model: `update --full`, and rows that must be read again."""
-    with run.phase("sample"), session.snapshot():
-        index = read_index(session)
-        seen = look(session, index)
-    with run.phase("centers"):
-        model = with_geometry(index, model, seen.sample)
-    if model.trained:
-        model = with_ranking(run, index, model, seen.sample, seen.rows)
-    with run.phase("centers"):
-        plan = make_plan(index, "full", model, learner, seen, {})
-        plan = replace(plan, handover=replace(handover, rows_seen=seen.rows).to_arrays(index))
-    fill(session, run, index, plan)

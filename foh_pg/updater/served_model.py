@@ -13,7 +13,6 @@ from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.session import Session
-from foh_pg.updater.install import Placed
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m
@@ -28,7 +27,18 @@ GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 
 
 @dataclass(frozen=True)
-class Present:
+class Placed:
+    """The version that last made centers and geometry anew, and the first id of its centers.
+
+    Entries of the stream that name an earlier center name one that is gone.
+    """
+
+    version: int
+    first_center: int
+
+
+@dataclass(frozen=True)
+class Served:
     """The model, and where it comes from."""
 
     model: Model
@@ -41,7 +51,7 @@ class Present:
     far: KeyArray
 
 
-def load_present(session: Session, index: IndexRow) -> Present:
+def read_served(session: Session, index: IndexRow) -> Served:
     """Read the model that is served, inside the caller's snapshot."""
     learned, trained, scale, mean, placed, first_center = session.one(PRESENT_MODEL)
     weight, signed = float(index.options["label_weight"]), index.labels is not None
@@ -53,12 +63,12 @@ def load_present(session: Session, index: IndexRow) -> Present:
     geometry = _read_geometry(session, index)
     if arrays is not None:
         model = replace(Model.from_arrays(arrays, weight, signed), geometry=geometry)
-        return Present(model, learned, False, where, far)
+        return Served(model, learned, False, where, far)
     parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
     weights = np.concatenate([part[1] for part in parts])
     bias = np.concatenate([part[2] for part in parts])
     model = Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight)
-    return Present(replace(model, geometry=geometry, signed=signed), learned, True, where, far)
+    return Served(replace(model, geometry=geometry, signed=signed), learned, True, where, far)
 
 
 def _read_geometry(session: Session, index: IndexRow) -> Geometry:

@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
+from foh_pg.learners import Learner
 from foh_pg.tables.centers import SAMPLE, Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model import Model
-from foh_pg.tables.model_state import PRESENT, Arrays, delete_arrays, load_arrays, save_arrays
+from foh_pg.tables.model_state import PRESENT, UNFINISHED, Arrays, delete_arrays, load_arrays, save_arrays
 from foh_pg.tables.session import Session
+from foh_pg.updater import training
+from foh_pg.updater.handover import Handover
 
 ORPHANS = "DELETE FROM {list} l WHERE NOT EXISTS (SELECT FROM {center} c WHERE c.center = l.center)"
 
@@ -33,17 +36,17 @@ class Plan:
     version: int
     # The options of the index, as JSON: with other ones the plan is void.
     options: str
-    # model, learner: as in Installation; geometry is new with every filling, so the model is too.
+    # model, learner: as in Change; geometry is new with every filling, so the model is too.
     model: Model
-    learner: Arrays | None
+    learner: Learner | None
     # With ids of their own, from `first` on.
     centers: Centers
     # Entries of the stream that were there before the first row was read.
     consumed: npt.NDArray[np.int64]
     # About how many rows there are, for the progress bar.
     rows: int
-    # handover, metrics: as in Installation.
-    handover: Arrays
+    # handover, metrics: as in Change.
+    handover: Handover
     metrics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -81,21 +84,21 @@ def options_text(index: IndexRow) -> str:
     return json.dumps([index.options, index.labels], sort_keys=True)
 
 
-def save_plan(session: Session, plan: Plan) -> None:
+def save_plan(session: Session, index: IndexRow, plan: Plan) -> None:
     arrays: Arrays = {
         "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
         "consumed": plan.consumed,
     }
     arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
-    arrays.update({f"progress/{name}": array for name, array in plan.handover.items()})
+    arrays.update({f"progress/{name}": array for name, array in plan.handover.to_arrays(index).items()})
     # Lists and samples are still empty, so only the places of the centers are saved.
     for name in ("areas", "ids", "area", "bits"):
         arrays[f"centers/{name}"] = getattr(plan.centers, name)
+    for name in UNFINISHED:
+        delete_arrays(session, name, PRESENT)
     save_arrays(session, "plan", PRESENT, arrays)
     if plan.learner is not None:
-        save_arrays(session, "plan_learner", PRESENT, plan.learner)
-    else:
-        delete_arrays(session, "plan_learner", PRESENT)
+        save_arrays(session, "plan_learner", PRESENT, plan.learner.state())
 
 
 def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Position] | None:
@@ -118,6 +121,7 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
         first = int(places["ids"][0])
         levels = clustering.BitLevels(places["areas"], places["bits"], places["area"])
         centers = make_centers(index, first, levels, version + 1)
+    learner = load_arrays(session, "plan_learner", PRESENT)
     plan = Plan(
         kind=found,
         version=version,
@@ -125,11 +129,11 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
         model=Model.from_arrays(
             below("model/"), float(index.options["label_weight"]), index.labels is not None
         ),
-        learner=load_arrays(session, "plan_learner", PRESENT),
+        learner=None if learner is None else training.restored(index, learner),
         centers=centers,
         consumed=arrays["consumed"],
         rows=rows,
-        handover=below("progress/"),
+        handover=Handover.from_arrays(index, below("progress/")),
         metrics=metrics,
     )
     return plan, load_position(session, index) or Position.start(plan)
@@ -155,9 +159,6 @@ def load_position(session: Session, index: IndexRow) -> Position | None:
         return None
     none, after, done = json.loads(str(arrays["after"]))
     sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
-    if "sample_ends" in arrays:
-        # Saved by version 0.1.0.
-        arrays["sample_keys_lengths"] = np.diff(arrays["sample_ends"])
     sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
     return Position(
         None if none else (int(after) if index.keys.dtype == np.int64 else after),
@@ -180,5 +181,5 @@ def discard_plan(session: Session) -> None:
     """Forget an interrupted filling, with the lists it left."""
     with session.write():
         session.execute(ORPHANS)
-        for name in ("plan", "plan_learner", "position"):
+        for name in UNFINISHED:
             delete_arrays(session, name, PRESENT)

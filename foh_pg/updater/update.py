@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from foh_pg.errors import BuildError
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.run import Progress, Run, recorded
 from foh_pg.tables.session import Session, Target, open_session
+from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
-from foh_pg.updater.handover import load_handover, shape_of
+from foh_pg.updater.install import install
+from foh_pg.updater.learn import learn
+from foh_pg.updater.merge import merge
 from foh_pg.updater.pull import pull
+from foh_pg.updater.refill import empty, must_refill, refill
+from foh_pg.updater.state import State, load
 from foh_pg.updater.unfinished import discard_plan
-from foh_pg.updater.work import Work
 
 BATCH_SIZE = 2000
 
@@ -27,6 +32,7 @@ LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
     SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
 """
+RESHAPED = "homes, neighbors or label_weight of the index were changed: everything is encoded again"
 PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
 
 
@@ -58,7 +64,7 @@ def update(
     """
     if batch_size < 1:
         raise BuildError(f"batch_size is {batch_size}, it must be at least 1")
-    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    limits = Limits(batch_size, None if max_seconds is None else time.monotonic() + max_seconds)
     with open_session(target) as session:
         found = find_index(session, index)
         session.lock(found.id, found.name)
@@ -70,44 +76,62 @@ def update(
             if session.one(PLANNED)[0]:
                 run.note("discarded a build that was interrupted")
                 discard_plan(session)
-            _update(session, run, found, batch_size, deadline, full)
+            state = load(session, run)
+            if state.reshaped:
+                run.note(
+                    "homes, neighbors or label_weight of the index were changed: everything is encoded again"
+                )
+            take_in(session, run, state, end_of_stream(session, run), limits, full or state.reshaped)
         return run
 
 
-def drain(session: Session, run: Run) -> None:
-    """Merge what was written while a filling was at work: those entries name centers that are gone."""
-    index = read_index(session)
-    pull(session, run)
-    if int(index.options["neighbors"]) == 0 and not session.one(RESYNC)[0]:
-        _update(session, run, index, BATCH_SIZE, None, full=False)
+@dataclass(frozen=True)
+class Limits:
+    """How much an updater takes in at a time, and when it begins no further batch."""
+
+    batch_size: int = BATCH_SIZE
+    deadline: float | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-def _update(
-    session: Session, run: Run, index: IndexRow, batch_size: int, deadline: float | None, full: bool
+def take_in(
+    session: Session, run: Run, state: State, last: int | None, limits: Limits, full: bool = False
 ) -> None:
-    work: Work | None = None
-    shape = load_handover(session, index).shape
-    if shape not in ("", shape_of(index)):
-        run.note("homes, neighbors or label_weight of the index were changed: everything is encoded again")
-        full = True
-    pull(session, run)
-    follow(session, run)
-    last = session.of_primary(LAST)
+    """Take the stream in, batch by batch, up to the entry `last`; `full`: place everything anew first."""
     while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full
-        if deadline is not None and time.monotonic() >= deadline:
+        if limits.over:
             return
-        run.begin(session)
-        if work is None:
+        if run.id is None:
+            run.begin(session)
             (run.metrics["lag_seconds"],) = session.one(LAG)
-            work = Work.load(session, run)
-        # Which rows are nearest to a center can only be told from all rows.
-        full = full or int(index.options["neighbors"]) > 0
-        if not full:
-            work.step(batch_size)
-        if full or work.resync:
-            work.fill_all(batch_size)
-            run.more = False
-            drain(session, run)
-            return
-        run.more = False
+        state, batch = read_batch(session, run, state, limits.batch_size)
+        learned = learn(session, run, state, batch)
+        make = empty if batch.truncated else refill if full or must_refill(state, batch) else merge
+        change = make(session, run, state, batch, learned)
+        install(session, run, change)
+        state, run.more = state.after(change), False
+        if make is refill:
+            full, last = False, written_meanwhile(session, run, state.index)
+
+
+def end_of_stream(session: Session, run: Run) -> int | None:
+    """The last entry that a run takes in; None where there is none."""
+    pull(session, run)
+    follow(session, run)
+    last: int | None = session.of_primary(LAST)
+    return last
+
+
+def written_meanwhile(session: Session, run: Run, index: IndexRow) -> int | None:
+    """The last entry that was written while a filling was at work: such entries name centers that are gone.
+
+    None where these entries must wait for the next run, since all rows would have to be read once more.
+    """
+    pull(session, run)
+    if int(index.options["neighbors"]) > 0 or session.one(RESYNC)[0]:
+        return None
+    return end_of_stream(session, run)

@@ -16,7 +16,7 @@ from foh_pg.postgres.binary_copy import INT8, Bits, copy_in
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.model import Model
 from foh_pg.tables.session import open_session
-from foh_pg.updater.served_model import load_present
+from foh_pg.updater.served_model import read_served
 from lab.search.contenders import Contender, Form, index_size
 from lab.search.table import Rows
 
@@ -70,7 +70,7 @@ class Served:
         with open_session(dsn) as session:
             found = find_index(session, index)
             with session.snapshot():
-                self.model = load_present(session, found).model
+                self.model = read_served(session, found).model
 
     @property
     def bits(self) -> int:

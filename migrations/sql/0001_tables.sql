@@ -44,6 +44,17 @@ CREATE TABLE foh.index (
     CHECK ((labels_from IS NULL) = (labels_key IS NULL))
 );
 
+-- A row of the description of the tables and columns that an index reads: see sql/shared/drift.sql. at: its place in the description.
+-- role: source or labels_from, a table; key, embedding, labels or labels_key, a column. number: of the column, 0 for a table.
+CREATE TYPE foh.described AS (
+    at       int,
+    role     text,
+    relation oid,
+    number   int2,
+    name     text,
+    type     text
+);
+
 -- The dictionary of label names, and what a label adds to the projections of a stored row: one number a bit.
 CREATE TABLE foh.label (
     index      int NOT NULL,

@@ -1,49 +1,75 @@
--- Whether the tables of an index still look as they were recorded when it was created or refreshed.
+-- Whether the tables of an index still look as they were recorded when it was created or refreshed. A description is a row for each table
+-- and column that the index reads (type foh.described): foh._recorded has the one that was recorded, foh._present the one of today, and
+-- foh._differences compares them. Triggers and searches, which cannot afford that, ask for the same in short: the last three functions.
 
--- Where each column that the index reads stands now: by attribute number, or by name in a restored database, where
--- the numbers may have moved. usable: still there, of the recorded type and under the recorded name.
--- No SET search_path: all callers set one. A function with a setting of its own is not inlined, which would slow searches down.
-CREATE OR REPLACE FUNCTION foh._columns(i foh.index)
-RETURNS TABLE (role text, recorded name, present name, attnum int2, type oid, typmod int, usable boolean)
+-- What was recorded of the tables and columns that an index reads. Labels count without the length of their type, embeddings and included
+-- columns with it.
+-- No SET search_path here and in foh._present: all callers set one. A function with a setting of its own is not inlined, which would slow
+-- searches down.
+CREATE OR REPLACE FUNCTION foh._recorded(i foh.index) RETURNS SETOF foh.described
 LANGUAGE sql STABLE
 AS $function$
-    SELECT c.role, c.recorded, a.attname, a.attnum, a.atttypid, a.atttypmod,
-           coalesce(a.attname = c.recorded AND CASE c.role
-               WHEN 'key' THEN a.atttypid = i.key_type
-               WHEN 'embedding' THEN a.atttypmod = i.embedding_typmod AND foh._embedding_type(a.atttypid) = i.embedding_type
-               WHEN 'labels' THEN format_type(a.atttypid, NULL) = i.labels_type
-               WHEN 'included' THEN EXISTS (SELECT FROM jsonb_array_elements(i.included) e WHERE e ->> 'name' = c.recorded AND e ->> 'declared' = format_type(a.atttypid, a.atttypmod))
-               ELSE true END, false)
-    FROM (VALUES ('key', i.source::oid, i.source_oid, i.key, i.key_attnum),
-                 ('embedding', i.source, i.source_oid, i.embedding, i.embedding_attnum),
-                 ('labels', coalesce(i.labels_from, i.source), coalesce(i.labels_from_oid, i.source_oid), i.labels, i.labels_attnum),
-                 ('labels_key', i.labels_from, i.labels_from_oid, i.labels_key, i.labels_key_attnum)
+    SELECT d.at, d.role, d.relation, d.number::int2, d.name, d.type
+    FROM (VALUES (1, 'source', i.source_oid, 0, i.source_name, 'table'),
+                 (2, 'labels_from', i.labels_from_oid, 0, i.labels_from_name, 'table'),
+                 (3, 'key', i.source_oid, i.key_attnum, i.key::text, format_type(i.key_type, NULL)),
+                 (4, 'embedding', i.source_oid, i.embedding_attnum, i.embedding::text, i.embedding_type || coalesce('(' || nullif(i.embedding_typmod, -1) || ')', '')),
+                 (5, 'labels', coalesce(i.labels_from_oid, i.source_oid), i.labels_attnum, i.labels::text, i.labels_type),
+                 (6, 'labels_key', i.labels_from_oid, i.labels_key_attnum, i.labels_key::text, format_type(i.key_type, NULL))
           UNION ALL
-          SELECT 'included', i.source, i.source_oid, (e ->> 'name')::name, (e ->> 'attnum')::int2 FROM jsonb_array_elements(i.included) e
-         ) AS c (role, relation, relation_oid, recorded, attnum)
-    LEFT JOIN pg_attribute a ON a.attrelid = c.relation AND NOT a.attisdropped AND a.attnum > 0
-         AND CASE WHEN c.relation = c.relation_oid THEN a.attnum = c.attnum ELSE a.attname = c.recorded END
-    WHERE c.recorded IS NOT NULL
+          SELECT 6 + (c ->> 'slot')::int, 'included', i.source_oid, (c ->> 'attnum')::int, c ->> 'name', c ->> 'declared' FROM jsonb_array_elements(i.included) c
+         ) AS d (at, role, relation, number, name, type)
+    WHERE d.name IS NOT NULL
 $function$;
 
--- The present name of the key column, or null where it is gone or of another type.
-CREATE OR REPLACE FUNCTION foh._key_column(index int) RETURNS name
+-- The same tables and columns as they are now; the name is null if one is gone. A column is followed by its number, or by its name in a
+-- restored database, where the numbers may have moved.
+CREATE OR REPLACE FUNCTION foh._present(i foh.index) RETURNS SETOF foh.described
+LANGUAGE sql STABLE
+AS $function$
+    SELECT w.at, w.role, t.oid, a.attnum, CASE w.number WHEN 0 THEN foh._qualified(t.oid) ELSE a.attname::text END,
+           CASE WHEN w.number = 0 THEN w.type
+                WHEN w.role = 'included' THEN format_type(a.atttypid, a.atttypmod)
+                WHEN w.role <> 'embedding' THEN format_type(a.atttypid, NULL)
+                ELSE coalesce(foh._embedding_type(a.atttypid) || coalesce('(' || nullif(a.atttypmod, -1) || ')', ''), format_type(a.atttypid, a.atttypmod)) END
+    FROM (SELECT w.*, (CASE w.relation WHEN i.labels_from_oid THEN i.labels_from ELSE i.source END)::oid AS oid FROM foh._recorded(i) w) w
+    LEFT JOIN pg_class t ON t.oid = w.oid
+    LEFT JOIN pg_attribute a ON w.number > 0 AND a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
+         AND CASE WHEN t.oid = w.relation THEN a.attnum = w.number ELSE a.attname = w.name END
+$function$;
+
+-- What is not as it was recorded: what happened, to which table or column, what it is now, and the statement that helps.
+CREATE OR REPLACE FUNCTION foh._differences(i foh.index) RETURNS TABLE (role text, what text, was text, is_now text, cure text)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
+-- Names are compared as they were recorded.
+SET quote_all_identifiers = off
 AS $function$
-    SELECT c.present FROM foh.index i, foh._columns(i) c
-    WHERE i.id = index AND c.role = 'key' AND c.type = i.key_type
+    SELECT w.role, CASE WHEN w.number > 0 THEN 'a column has changed' WHEN p.name IS NULL THEN 'a table of the index was dropped' ELSE 'a table of the index was renamed' END,
+           CASE w.number WHEN 0 THEN w.name ELSE format('%s %I', w.role, w.name) END,
+           CASE WHEN p.name IS NULL THEN 'is gone'
+                WHEN p.name = w.name THEN 'is of type ' || p.type
+                WHEN w.number = 0 THEN 'is now ' || p.name
+                ELSE format('is named %I', p.name) END,
+           format(CASE WHEN w.number = 0 AND p.name IS NULL THEN 'run SELECT foh.drop_index(%L)' ELSE 'run SELECT foh.refresh(%L)' END, i.name)
+    FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
+    WHERE (p.name, p.type) IS DISTINCT FROM (w.name, w.type)
+      -- Of a table that is gone, the columns are not named one by one.
+      AND (w.number = 0 OR p.relation IS NOT NULL)
+    ORDER BY w.at
 $function$;
 
--- An error where the table of an index was dropped.
-CREATE OR REPLACE FUNCTION foh._check_source(i foh.index) RETURNS void
+-- An error if a table of an index was dropped.
+CREATE OR REPLACE FUNCTION foh._refuse_dropped(i foh.index) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    dropped text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_class WHERE oid = i.source)
-       OR (i.labels_from IS NOT NULL AND NOT EXISTS (SELECT FROM pg_class WHERE oid = i.labels_from)) THEN
-        RAISE EXCEPTION 'foh: a table of index % was dropped: %', quote_literal(i.name), i.source_name || coalesce(' or ' || i.labels_from_name, '')
+    SELECT string_agg(d.was, ' and ') INTO dropped FROM foh._differences(i) d WHERE d.role IN ('source', 'labels_from') AND d.is_now = 'is gone';
+    IF dropped IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: a table of index % was dropped: %', quote_literal(i.name), dropped
             USING ERRCODE = 'undefined_table', HINT = format('SELECT foh.drop_index(%L) removes what is left of the index.', i.name);
     END IF;
 END
@@ -69,6 +95,26 @@ BEGIN
 END
 $function$;
 
+-- The present name of the key column, or null if it is gone or of another type.
+CREATE OR REPLACE FUNCTION foh._key_column(index int) RETURNS name
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT p.name FROM foh.index i, foh._present(i) p
+    WHERE i.id = index AND p.role = 'key' AND p.type = format_type(i.key_type, NULL)
+$function$;
+
+-- foh: function _refuse_changed, called by readers
+CREATE OR REPLACE FUNCTION foh._refuse_changed(name text) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RAISE EXCEPTION 'foh: the table of index % has changed since it was created or refreshed', quote_literal(name)
+        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('SELECT foh.refresh(%1$L) brings the index in line, or says why it cannot; SELECT foh.drop_index(%1$L), where the table was dropped.', name);
+END
+$function$;
+
 -- Whether the names in a search still mean the table and the columns of the index, no row lies in a table that inherits, and keys are
 -- unique. The catalog is read as of the snapshot.
 CREATE OR REPLACE FUNCTION foh._source_intact(i foh.index) RETURNS boolean
@@ -77,9 +123,9 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT coalesce(to_regclass(i.source_name) = i.source, false)
            AND NOT EXISTS (SELECT FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhparent WHERE h.inhparent = i.source AND c.relkind <> 'p')
-           AND 2 = (SELECT count(*) FROM foh._columns(i) c
-                    WHERE c.usable AND (c.role = 'embedding' OR c.role = 'key' AND EXISTS (
-                        SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = c.attnum)))
+           AND (SELECT bool_and((p.name, p.type) IS NOT DISTINCT FROM (w.name, w.type) AND (w.role <> 'key' OR EXISTS (
+                        SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = p.number)))
+                FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role IN ('key', 'embedding'))
 $function$;
 
 -- Whether the source of an index is known to look as recorded. The answer is computed once, when a statement of a search is
@@ -93,9 +139,8 @@ $function$;
 -- The first search of a connection waits for the answer, and what costs is to plan this expression, not to run it. So it asks for
 -- less than foh._source_intact does, has no join, reads no table that is not at hand in every new connection, such as
 -- pg_inherits, and says the types where PostgreSQL would try all operators of a name.
-CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key name, key_attnum int2, key_type oid,
-                                               embedding name, embedding_attnum int2, embedding_type text, embedding_typmod int)
-RETURNS boolean
+-- columns: what was recorded of each column that a search reads, as number, type and name in one text; the length of a key does not count.
+CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key_number int2, columns text[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -106,12 +151,10 @@ BEGIN
            -- relhassubclass may be true for some time after the last child is gone, but is never false while there is one.
            AND (SELECT c.relfilenode = coalesce(pg_relation_filenode(source), 0::oid) AND (c.relkind = 'p' OR NOT c.relhassubclass)
                 FROM pg_class c WHERE c.oid = source::oid)
-           AND 1 = (SELECT count(*) FILTER (WHERE x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = key_attnum)
+           AND 1 = (SELECT count(*) FILTER (WHERE x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = key_number)
                     FROM pg_index x WHERE x.indrelid = source::oid)
-           AND 2 = (SELECT count(*) FILTER (
-                               WHERE (a.attnum = key_attnum AND a.attname = key AND a.atttypid = key_type
-                                      OR a.attnum = embedding_attnum AND a.attname = embedding AND a.atttypmod = embedding_typmod
-                                         AND format_type(a.atttypid, NULL) = embedding_type)
+           AND cardinality(columns) = (SELECT count(*) FILTER (
+                               WHERE concat_ws(' ', a.attnum, format_type(a.atttypid, CASE WHEN a.attnum <> key_number THEN a.atttypmod END), a.attname) = ANY (columns)
                                  AND (pg_identify_object_as_address('pg_class'::regclass, source, a.attnum)).object_names[3] = a.attname::text)
                     FROM pg_attribute a WHERE a.attrelid = source::oid), false);
 END
@@ -147,158 +190,19 @@ AS $function$
                                      AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(DISTINCT c.name), array_agg(c.name) AS columns,
-                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = %s OR i.%s <> i.%5$s_oid)', c.name,
+                 string_agg(format('a.attname = %L AND %s AND (a.attnum = %s OR i.%s <> i.%4$s_oid)', c.name,
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
-                                        THEN format('CASE format_type(a.atttypid, NULL) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
-                                                    c.type, (parse_ident(c.type))[1])
+                                        THEN format('CASE format_type(a.atttypid, a.atttypmod) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
+                                                    foh._vector_schema() || '.' || c.type, (parse_ident(foh._vector_schema()))[1])
                                         -- The type of labels may be the application's own. Its name is compared: a type that was renamed or
                                         -- dropped must not make a write fail.
                                         WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
                                         WHEN c.role = 'included' THEN format('format_type(a.atttypid, a.atttypmod) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
-                                   CASE WHEN c.role = 'embedding' THEN ' AND a.atttypmod = ' || i.embedding_typmod END,
-                                   coalesce(c.attnum, format('i.%s_attnum', c.role)), c.relation),
+                                   c.number, c.relation),
                             ' OR ') AS conditions
-          FROM (VALUES ('key', 'source', i.source_name, i.key, i.key_type::text, NULL::text),
-                       ('embedding', 'source', i.source_name, i.embedding,
-                        CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END, NULL),
-                       ('labels', CASE WHEN i.labels_from IS NULL THEN 'source' ELSE 'labels_from' END,
-                        coalesce(i.labels_from_name, i.source_name), i.labels, i.labels_type, NULL),
-                       ('labels_key', 'labels_from', i.labels_from_name, i.labels_key, i.key_type::text, NULL)
-                UNION ALL
-                SELECT 'included', 'source', i.source_name, (e ->> 'name')::name, e ->> 'declared', e ->> 'attnum' FROM jsonb_array_elements(i.included) e
-               ) AS c (role, relation, relation_name, name, type, attnum)
-          WHERE c.name IS NOT NULL GROUP BY c.relation, c.relation_name) t
-$function$;
-
--- foh: function _refuse_changed, called by readers
-CREATE OR REPLACE FUNCTION foh._refuse_changed(name text) RETURNS void
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RAISE EXCEPTION 'foh: the table of index % has changed since it was created or refreshed', quote_literal(name)
-        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('SELECT foh.refresh(%1$L) brings the index in line, or says why it cannot; SELECT foh.drop_index(%1$L), where the table was dropped.', name);
-END
-$function$;
-
--- The tables and functions that an index should have and has not: somebody dropped them.
-CREATE OR REPLACE FUNCTION foh._missing_objects(i foh.index) RETURNS TABLE (name text, is_table boolean)
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT format('foh.%I', o.object), t.kind = 'table'
-    FROM foh._templates(i) t JOIN foh._object_names(i.name) o ON o.suffix = t.name
-    WHERE CASE t.kind WHEN 'table' THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relname = o.object)
-                      WHEN 'function' THEN NOT EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = o.object) END
-$function$;
-
--- What is wrong with the tables of an index: dropped, changed, or not watched by its triggers. After a colon, the statement that
--- helps, ready to be run.
-CREATE OR REPLACE FUNCTION foh._check_tables(i foh.index) RETURNS TABLE (problem text, detail text)
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
--- Names are compared as they were recorded.
-SET quote_all_identifiers = off
-AS $function$
-DECLARE
-    r record;
-    dropped boolean := false;
-    refresh constant text := format('run SELECT foh.refresh(%L)', i.name);
-    drop_index constant text := format('run SELECT foh.drop_index(%L)', i.name);
-    distributed constant boolean := coalesce(foh._citus_kind(i.source) = 'distributed', false);
-    citus constant text[] := foh._begin_local();
-BEGIN
-    FOR r IN SELECT t.relation::oid AS oid, t.name, t.suffix FROM (VALUES (i.source, i.source_name, 'capture'),
-                    (i.labels_from, i.labels_from_name, 'capturelabels')) AS t (relation, name, suffix) WHERE t.name IS NOT NULL
-    LOOP
-        IF NOT EXISTS (SELECT FROM pg_class WHERE oid = r.oid) THEN
-            problem := 'a table of the index was dropped: ' || drop_index;
-            detail := r.name;
-            RETURN NEXT;
-            dropped := true;
-            CONTINUE;
-        END IF;
-        IF foh._qualified(r.oid) <> r.name THEN
-            problem := 'a table of the index was renamed: ' || refresh;
-            detail := format('%s is now %s', r.name, foh._qualified(r.oid));
-            RETURN NEXT;
-        END IF;
-        RETURN QUERY
-            SELECT 'a table of the index can have none any more: undo the change, or ' || drop_index, format('%s %s', r.name, x.refusal)
-            FROM (VALUES (foh._refusal(r.oid)), (CASE WHEN r.oid = i.source THEN foh._key_refusal(r.oid) END)) AS x (refusal)
-            WHERE x.refusal IS NOT NULL;
-        RETURN QUERY
-            SELECT format('a trigger is missing or disabled: %s, then SELECT foh.repair(%L)', refresh, i.name), format('%s on %s', e.event, r.name)
-            FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
-            WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
-                              WHERE g.tgrelid = r.oid AND g.tgname = format('foh_%s_%s', i.name, e.event) AND g.tgenabled IN ('O', 'A')
-                                AND CASE WHEN distributed THEN p.proname = (foh._node_names(i) ->> 'note_name')::name
-                                         ELSE p.pronamespace = 'foh'::regnamespace AND p.proname = i.name || '_' || r.suffix END);
-        RETURN QUERY
-            SELECT CASE WHEN c.relforcerowsecurity THEN format('row-level security is forced on the owner, as whom the index reads: run ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foh._qualified(c.oid))
-                        ELSE format('row-level security hides rows from %I, as whom the index reads: run ALTER TABLE %s OWNER TO %1$I', foh._owner(), foh._qualified(c.oid)) END, r.name
-            FROM pg_class c WHERE c.oid = r.oid AND foh._hides_rows(c);
-        RETURN QUERY
-            SELECT format('a table of the index belongs to a role without the rights of %I, as whom the index reads: run ALTER TABLE %s OWNER TO %1$I, or SELECT foh.drop_index(%L)',
-                          foh._owner(), foh._qualified(c.oid), i.name),
-                   format('%s belongs to %I', r.name, pg_get_userbyid(c.relowner))
-            FROM pg_class c WHERE c.oid = r.oid AND NOT pg_has_role(c.relowner, foh._owner(), 'USAGE');
-        RETURN QUERY
-            SELECT format('the index may not read its table: run %s', g.command), r.name
-            FROM pg_class c CROSS JOIN LATERAL (VALUES
-                (has_schema_privilege(foh._owner(), c.relnamespace, 'USAGE'), format('GRANT USAGE ON SCHEMA %s TO %I', c.relnamespace::regnamespace, foh._owner())),
-                (has_table_privilege(foh._owner(), c.oid, 'SELECT'), format('GRANT SELECT ON %s TO %I', foh._qualified(c.oid), foh._owner()))) AS g (may, command)
-            WHERE c.oid = r.oid AND NOT g.may;
-    END LOOP;
-    IF dropped THEN
-        PERFORM foh._end_local(citus);
-        RETURN;
-    END IF;
-    RETURN QUERY
-        SELECT 'pgvector has moved to another schema: ' || refresh, 'it is in ' || foh._vector_schema()
-        FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = (i.name || '_search')::name
-          AND strpos(p.prosrc, foh._vector_schema() || '.vector_dims(') = 0;
-    RETURN QUERY
-        SELECT 'the index may not use the schema of pgvector: run ' || g.command, g.command
-        FROM (SELECT format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), foh._owner()) AS command) g
-        WHERE NOT has_schema_privilege(foh._owner(), (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE');
-    RETURN QUERY
-        SELECT 'a column has changed: ' || refresh,
-               format('%s %I is %s', c.role, c.recorded, CASE WHEN c.present IS NULL THEN 'gone'
-                      WHEN c.present <> c.recorded THEN format('named %I', c.present) ELSE 'of type ' || format_type(c.type, c.typmod) END)
-        FROM foh._columns(i) c WHERE NOT c.usable;
-    PERFORM foh._end_local(citus);
-END
-$function$;
-
--- What is wrong with an index, as foh._check_tables says it. Where even that cannot be found out, the reason is what is wrong: the
--- other indexes are looked at all the same.
-CREATE OR REPLACE FUNCTION foh._problems(i foh.index) RETURNS TABLE (problem text, detail text)
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    dropped text;
-BEGIN
-    SELECT string_agg(m.name, ', ' ORDER BY m.name) INTO dropped FROM foh._missing_objects(i) m WHERE m.is_table;
-    IF dropped IS NOT NULL THEN
-        problem := format('tables of the index in foh were dropped: run SELECT foh.drop_index(%L), and create it again', i.name);
-        detail := dropped;
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    SELECT string_agg(m.name, ', ' ORDER BY m.name) INTO dropped FROM foh._missing_objects(i) m WHERE NOT m.is_table;
-    IF dropped IS NOT NULL THEN
-        problem := format('functions of the index were dropped: run SELECT foh.refresh(%L), then SELECT foh.repair(%L)', i.name, i.name);
-        detail := dropped;
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT t.problem, t.detail FROM foh._check_tables(i) t;
-EXCEPTION WHEN OTHERS THEN
-    problem := format('the index cannot be looked at: run SELECT foh.refresh(%L)', i.name);
-    detail := SQLERRM;
-    RETURN NEXT;
-END
+          FROM (SELECT w.role, w.name, w.type, w.number, CASE w.relation WHEN i.labels_from_oid THEN 'labels_from' ELSE 'source' END AS relation,
+                       CASE w.relation WHEN i.labels_from_oid THEN i.labels_from_name ELSE i.source_name END AS relation_name
+                FROM foh._recorded(i) w WHERE w.number > 0) c
+          GROUP BY c.relation, c.relation_name) t
 $function$;

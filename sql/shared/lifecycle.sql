@@ -181,9 +181,9 @@ DECLARE
 BEGIN
     PERFORM foh._require_owner();
     PERFORM foh._lock(old.id);
-    PERFORM foh._check_source(old);
+    PERFORM foh._refuse_dropped(old);
     -- A column that has another type or name now is a matter for foh.refresh.
-    IF EXISTS (SELECT FROM foh._columns(old) c WHERE NOT c.usable) THEN
+    IF EXISTS (SELECT FROM foh._differences(old) d WHERE d.what = 'a column has changed') THEN
         PERFORM foh._refuse_changed(name);
     END IF;
     new.options := foh._check_options(alter_index.options, old.options);
@@ -223,22 +223,24 @@ DECLARE
 BEGIN
     PERFORM foh._require_owner();
     PERFORM foh._lock(old.id);
-    PERFORM foh._check_source(old);
-    FOR c IN SELECT * FROM foh._columns(old) LOOP
+    PERFORM foh._refuse_dropped(old);
+    FOR c IN SELECT w.role, w.name, coalesce(CASE w.role WHEN 'embedding' THEN refresh.embedding WHEN 'labels' THEN refresh.labels END, p.name) AS present
+             FROM foh._recorded(old) w JOIN foh._present(old) p ON p.at = w.at WHERE w.number > 0 ORDER BY w.at
+    LOOP
         CASE c.role
-            WHEN 'embedding' THEN new.embedding := coalesce(refresh.embedding, c.present);
-            WHEN 'labels' THEN new.labels := coalesce(refresh.labels, c.present);
+            WHEN 'embedding' THEN new.embedding := c.present;
+            WHEN 'labels' THEN new.labels := c.present;
             WHEN 'labels_key' THEN new.labels_key := c.present;
             WHEN 'included' THEN
                 IF c.present IS NULL THEN
-                    RAISE NOTICE 'foh: column % is gone, and index % includes it no longer', quote_ident(c.recorded), quote_literal(name);
+                    RAISE NOTICE 'foh: column % is gone, and index % includes it no longer', quote_ident(c.name), quote_literal(name);
                     CONTINUE;
                 END IF;
-                include := include || c.present;
-            ELSE new.key := c.present;
+                include := include || c.present::name;
+            WHEN 'key' THEN new.key := c.present;
         END CASE;
-        IF c.present IS NULL AND (CASE c.role WHEN 'embedding' THEN refresh.embedding WHEN 'labels' THEN refresh.labels END) IS NULL THEN
-            RAISE EXCEPTION 'foh: column % of index % is gone (%)', quote_ident(c.recorded), quote_literal(name), c.role
+        IF c.present IS NULL THEN
+            RAISE EXCEPTION 'foh: column % of index % is gone (%)', quote_ident(c.name), quote_literal(name), c.role
                 USING ERRCODE = 'undefined_column',
                       HINT = CASE WHEN c.role IN ('embedding', 'labels') THEN format('Name the column that took its place: foh.refresh(%L, %s => ...).', name, c.role)
                                   ELSE format('Drop the index and create it again: SELECT foh.drop_index(%L).', name) END;

@@ -76,7 +76,7 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_code')::float8, m.weight_code) END AS code,
            CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_votes')::float8, m.weight_votes) END AS votes
 ) w
-LEFT JOIN LATERAL (SELECT string_agg(DISTINCT c.problem, '; ') AS problem FROM foh._problems(i) c) t ON true
+LEFT JOIN LATERAL (SELECT string_agg(DISTINCT c.what || ': ' || c.cure, '; ') AS problem FROM foh._problems(i) c) t ON true
 LEFT JOIN LATERAL (SELECT x.started_at AS last_run, x.error AS last_error FROM foh.run x WHERE x.index = i.id ORDER BY x.id DESC LIMIT 1) r ON true;
 
 -- foh: function health, called by updaters
@@ -134,7 +134,7 @@ BEGIN
         RAISE EXCEPTION 'foh: there is no part % of %: parts are numbered from 0', coalesce(part::text, 'NULL'), coalesce(parts::text, 'NULL')
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    RETURN QUERY SELECT 1, p.problem, NULL::text, NULL::int, p.detail FROM foh._problems(i) p;
+    RETURN QUERY SELECT 1, p.what || ': ' || p.cure, NULL::text, NULL::int, concat_ws(' ', p.was, p.is_now) FROM foh._problems(i) p;
     IF FOUND THEN
         RETURN;
     ELSIF foh._citus_kind(i.source) = 'distributed' THEN
@@ -158,9 +158,9 @@ DECLARE
     i foh.index := foh._index(name);
     p record;
 BEGIN
-    SELECT t.problem, t.detail INTO p FROM foh._problems(i) t LIMIT 1;
+    SELECT * INTO p FROM foh._problems(i) LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'foh: index % cannot be repaired: % (%)', quote_literal(name), p.problem, p.detail
+        RAISE EXCEPTION 'foh: index % cannot be repaired: % (%): %', quote_literal(name), p.what, concat_ws(' ', p.was, p.is_now), p.cure
             USING ERRCODE = 'object_not_in_prerequisite_state';
     ELSIF i.status = 'building' THEN
         RAISE EXCEPTION 'foh: index % has not been built', quote_literal(name)

@@ -104,8 +104,10 @@ BEGIN
         'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
         'vector_literal', quote_literal(v || '.vector'),
-        'recorded', format('%L, %L, %L, %L, %L, %L, %L, %L, %L', i.source::oid, i.source_name, i.key, i.key_attnum, i.key_type::oid, i.embedding,
-                           i.embedding_attnum, CASE WHEN i.embedding_type LIKE '%[]' THEN '' ELSE v || '.' END || i.embedding_type, i.embedding_typmod),
+        -- What foh._intact_in_plan compares.
+        'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
+                           ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' END || w.type, w.name)
+                                 FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
         'source_text', quote_literal(i.source_name),
         'source_oid', i.source::oid,

@@ -271,8 +271,7 @@ class TestWhatAnIndexCannotHave:
         items.execute(change)
         ((problem, _, detail),) = problems(items)
         assert problem == (
-            "a table of the index can have none any more: "
-            "undo the change, or run SELECT foh.drop_index('idx')"
+            "a table can no longer have an index: undo the change, or run SELECT foh.drop_index('idx')"
         )
         assert cause in detail
         assert items.execute("SELECT status FROM foh.index_stat").fetchone() == (problem,)

@@ -468,7 +468,7 @@ class TestDrop:
         insert(connection, 1, X[1])
         connection.execute("DROP TABLE items")
         problem = "a table of the index was dropped: run SELECT foh.drop_index('idx')"
-        assert problems(connection) == [(problem, None, "public.items")]
+        assert problems(connection) == [(problem, None, "public.items is gone")]
         assert connection.execute("SELECT status FROM foh.index_stat").fetchone() == (problem,)
         for call in ("refresh", "repair"):
             with pytest.raises(psycopg.Error, match="dropped"):

@@ -348,7 +348,7 @@ class TestRefusals:
         assert value(connection, "SELECT count(*) FROM foh.digits_item") == 100
         insert(connection, range(100, 200))
         connection.execute("ALTER TABLE digit FORCE ROW LEVEL SECURITY")
-        with pytest.raises(BuildError, match=r"has changed.*run SELECT foh.refresh"):
+        with pytest.raises(BuildError, match=r"security is forced.*run ALTER TABLE public.digit NO FORCE"):
             update(database.dsn("app_writer"), "digits")
         with pytest.raises(psycopg.Error, match=r"row-level security of public\.digit applies"):
             connection.execute("SELECT foh.refresh('digits')")

@@ -13,7 +13,7 @@ from foh_pg.arrays.codes import unpack
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.session import open_session
 from foh_pg.updater import build, update
-from foh_pg.updater.served_model import load_present
+from foh_pg.updater.served_model import read_served
 from tests.support.digits import create_index, create_table, insert, violations, waiting
 
 Connection = psycopg.Connection[Any]
@@ -138,7 +138,7 @@ def test_bits_are_equal_bit_for_bit(
     connection.execute(write, (list(range(80, 120)), texts[80:]))
     with open_session(connection) as session:
         index = find_index(session, "wide")
-        model = load_present(session, index).model
+        model = read_served(session, index).model
     streamed = connection.execute("SELECT geometry::text FROM foh.wide_stream ORDER BY key").fetchall()
     expected = unpack(model.geometry_bits(rows[80:]), index.geometry).astype(int)
     assert [text for (text,) in streamed] == ["".join(map(str, bits)) for bits in expected.tolist()]

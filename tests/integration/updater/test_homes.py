@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.updater import build, maintain, update, work
+from foh_pg.updater import build, maintain, refill, update
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -36,7 +36,7 @@ def some(rng: np.random.Generator, count: int, drift: float) -> list[str]:
 @pytest.fixture
 def table(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
     # A young index would be filled again as it grows; this one is to grow by splits, of lists and of areas.
-    monkeypatch.setattr(work, "YOUNG_ROWS", 0)
+    monkeypatch.setattr(refill, "YOUNG_ROWS", 0)
     monkeypatch.setattr(maintain, "SHORT_LIST", 8)
     monkeypatch.setattr(maintain, "LONG_LIST", 2.0)
     monkeypatch.setattr(maintain, "SHORT_AREA", 4)

@@ -13,7 +13,7 @@ from foh_pg.clustering import levels
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.tables.session import open_session
-from foh_pg.updater import build, maintain, plan, rebuild, update, work
+from foh_pg.updater import build, maintain, plan, rebuild, refill, update
 from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import Database
 
@@ -30,7 +30,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintain, "LONG_LIST", 1.5)
     monkeypatch.setattr(maintain, "SHORT_AREA", 5)
     # A young index would be filled again as it grows; this one is to grow by splits.
-    monkeypatch.setattr(work, "YOUNG_ROWS", 0)
+    monkeypatch.setattr(refill, "YOUNG_ROWS", 0)
 
 
 @pytest.fixture(params=["cosine", "l2"])

@@ -1,0 +1,100 @@
+"""All rows read, encoded and placed again, in lists that are new; and no rows, where a table was emptied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foh_pg import clustering
+from foh_pg.tables.centers import no_centers
+from foh_pg.tables.run import Run
+from foh_pg.tables.session import Session
+from foh_pg.updater.batch import Batch, read_batch
+from foh_pg.updater.fill import fill
+from foh_pg.updater.handover import Handover
+from foh_pg.updater.install import Change
+from foh_pg.updater.learn import Learned, learn
+from foh_pg.updater.plan import make_plan, survey, with_geometry
+from foh_pg.updater.served_model import Placed
+from foh_pg.updater.state import State
+from foh_pg.updater.weighing import with_ranking
+
+# An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it
+# has. That is so when the table has become four times as large.
+YOUNG_ROWS = 50_000
+OUTGROWN = 2.5
+
+
+def must_refill(state: State, batch: Batch) -> bool:
+    """Whether a batch cannot be merged, or is better not merged, into the lists as they are."""
+    # Which rows are nearest to a center can only be told from all rows.
+    nearest = int(state.index.options["neighbors"]) > 0
+    return batch.resync or nearest or _starts(state, batch) or _outgrew(state, batch)
+
+
+def _starts(state: State, batch: Batch) -> bool:
+    """Whether there are now enough rows for the first model.
+
+    All rows are then placed anew, with centers and thresholds made for them. Those that served until then
+    were made before there was any row.
+    """
+    seen = state.handover.rows_seen + len(batch.rows)
+    return state.served.first and (batch.due or seen >= int(state.index.options["learn_rows"]))
+
+
+def _outgrew(state: State, batch: Batch) -> bool:
+    """Whether the centers were chosen among so few rows that all are better placed anew.
+
+    A small index grows fast, and splits alone follow it slowly. A large one is left to its splits: to read
+    all of it would make one update in many slow.
+    """
+    rows, centers = state.rows + len(batch.rows), len(state.centers)
+    if state.served.first or centers == 0 or rows > YOUNG_ROWS:
+        return False
+    return min(rows, clustering.target_centers(rows, state.index.options["centers"])) > OUTGROWN * centers
+
+
+def refill(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:
+    """Learn from all that is in the stream, then read, encode and place the whole source."""
+    run.metrics.update(learned.metrics)
+    state, size = learned.taught(state), len(batch.seqs)
+    while batch.more:
+        state, batch = read_batch(session, run, state, size, after=int(batch.seqs[-1]))
+        learned = learn(session, run, state, batch)
+        run.metrics.update(learned.metrics)
+        state = learned.taught(state)
+    learner = state.load_learner(session)
+    with run.phase("sample"), session.snapshot():
+        state = state.present(session)
+        seen = survey(session, state.index)
+    index = state.index
+    with run.phase("centers"):
+        model = with_geometry(index, state.served.model, seen.sample)
+    if model.trained:
+        model = with_ranking(run, index, model, seen.sample, seen.rows)
+    with run.phase("centers"):
+        handover = replace(state.handover, rows_seen=seen.rows)
+        plan = make_plan(index, "full", model, learner if learner.started else None, seen, handover, {})
+    return fill(session, run, index, plan)
+
+
+def empty(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:
+    """The change where the table was emptied: nothing of the lists is left, and the learner keeps no row."""
+    index = state.index
+    learner = learned.learner or state.load_learner(session)
+    if learner.started:
+        for kept in (getattr(learner, "reservoir_", None), learner.warm_rows_):
+            if kept is not None and len(kept):
+                learner.forget_keys(kept.keys)
+    run.rows += len(batch.seqs)
+    # Entries written since the TRUNCATE name centers that are deleted here.
+    placed = Placed(index.version + 1, index.next_center)
+    return Change(
+        index=index,
+        after=no_centers(index),
+        merged=None,
+        served=replace(state.served, placed=placed, far=index.keys.empty()),
+        learner=learner if learner.started else None,
+        handover=Handover.none(index),
+        consumed=batch.seqs,
+        metrics={"rows": len(batch.seqs), "stale": 0.0},
+    )
