@@ -81,7 +81,10 @@ def update(
                 run.note(
                     "homes, neighbors or label_weight of the index were changed: everything is encoded again"
                 )
-            take_in(session, run, state, end_of_stream(session, run), limits, full or state.reshaped)
+            if not state.index.filled:
+                run.note("the index includes further columns: all lists are filled again")
+            anew = full or state.reshaped or not state.index.filled
+            take_in(session, run, state, end_of_stream(session, run), limits, anew)
         return run
 
 

@@ -171,7 +171,7 @@ DECLARE
     statements text[];
 BEGIN
     statements := ARRAY['USAGE ON SCHEMA foh', 'SELECT ON foh.alembic_version, foh.code, foh.template, foh.index, foh.index_stat, foh.updating',
-                        'UPDATE (version, status, next_center) ON foh.index', 'UPDATE (pid, key, role, partitions) ON foh.updating',
+                        'UPDATE (version, status, next_center, included) ON foh.index', 'UPDATE (pid, key, role, partitions) ON foh.updating',
                         rights || ' ON foh.label, foh.model, foh.model_state, foh.run']
                   || ARRAY(SELECT format('%s ON %s', rights, t) FROM foh.index i, unnest(foh._tables(i.name)) t)
                   || ARRAY(SELECT format('EXECUTE ON FUNCTION %s', f) FROM unnest(foh._callable('updater')) f);

@@ -14,6 +14,7 @@ from foh_pg.postgres.binary_copy.fixed import (
     HalfVector,
     Vector,
 )
+from foh_pg.postgres.binary_copy.raw import Raw
 from foh_pg.postgres.binary_copy.reader import copy_out
 from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
 from foh_pg.postgres.binary_copy.writer import copy_in
@@ -31,6 +32,7 @@ __all__ = [
     "HalfVector",
     "Nullable",
     "Ragged",
+    "Raw",
     "RowError",
     "Text",
     "Vector",

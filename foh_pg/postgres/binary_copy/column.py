@@ -22,6 +22,8 @@ class Column(ABC):
 
     name: str
     width: int | None = None
+    # Whether a NULL is a value like others.
+    takes_nulls = False
 
     @abstractmethod
     def read(self, buffer: NDArray, offsets: NDArray, lengths: NDArray) -> Any:
