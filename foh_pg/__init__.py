@@ -9,12 +9,17 @@ from foh_pg.errors import FohError
 from foh_pg.version import __version__
 
 if TYPE_CHECKING:
-    from foh_pg.index import AsyncIndex, Index, Match
+    from foh_pg.index import AsyncIndex, Index, Match, Suggestion
 
-__all__ = ["AsyncIndex", "FohError", "Index", "Match", "__version__"]
+__all__ = ["AsyncIndex", "FohError", "Index", "Match", "Suggestion", "__version__"]
 
 # Imported when first asked for: every command begins here, and `--help` needs neither psycopg nor numpy.
-LATER = {"AsyncIndex": "foh_pg.index", "Index": "foh_pg.index", "Match": "foh_pg.index"}
+LATER = {
+    "AsyncIndex": "foh_pg.index",
+    "Index": "foh_pg.index",
+    "Match": "foh_pg.index",
+    "Suggestion": "foh_pg.index",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,9 @@ SUMMARIES = {
     "update": "Merge what was written into the lists, and learn from it. Safe to kill at any moment.",
     "watch": "Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.",
     "search": "Find the rows nearest to a vector, or to a row of the table: key, distance, score.",
+    "labels": (
+        "Suggest labels for a vector, for a row, or for all rows that have none: label, chance, neighbors."
+    ),
     "evaluate": (
         "Measure the index by label and by nearness, beside the exact distance and random hyperplanes."
     ),

@@ -27,7 +27,8 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
 
     P@10 by label, recall of the exact ten, both@10 (of the ten nearest rows that share a label with the
     query, the share returned), mean distance; the same of the first hundred; how many rows are first for
-    their own vector; and what a search loses of the exact ten at each of its steps. Reads the whole table
+    their own vector; and what a search loses of the exact ten at each of its steps. Of suggested labels, how
+    often they are right, beside a vote of the exact nearest rows and a classifier. Reads the whole table
     once.
     The figures are kept; `foh-pg status INDEX` shows how they change.
     """
@@ -42,6 +43,13 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
         click.echo(f"\n{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}; ± is the standard error.")
         click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
         click.echo(kept(run.metrics["kept"]))
+        if "labels" in run.metrics:
+            click.echo()
+            print_table(suggested(run.metrics))
+            click.echo(
+                "\nOf labels suggested for the queries: how often the first is right, and one of the first "
+                "three; off is how far the chances are from what came true."
+            )
     seconds = sum(run.phases.values())
     say(
         f"index {name!r}: version {run.to_version}, {run.rows} queries on {run.metrics['table']} rows, "
@@ -86,6 +94,23 @@ def kept(shares: Mapping[str, float]) -> str:
     'of the exact ten: 90.0% in the lists read, 85.0% after bits, 70.0% on the shortlist, 50.0% in the answer'
     """
     return "of the exact ten: " + ", ".join(f"{shares[step]:.1%} {name}" for step, name in STEPS.items())
+
+
+def suggested(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    names = {
+        "labels": "suggested by the index",
+        "labels_vote": "vote of the exact nearest",
+        "labels_classifier": "ridge classifier",
+    }
+    return [
+        {
+            "labels": title,
+            "first": with_error(metrics[way], "top1"),
+            "one of three": with_error(metrics[way], "top3"),
+            "off": metrics[way]["calibration"],
+        }
+        for way, title in names.items()
+    ]
 
 
 # Figures of the first ten with their standard errors, then the others.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db import ProgrammingError
+from django.db import ProgrammingError, connections
 from django.db.models import Manager, QuerySet, Subquery
 
+from foh_pg.django import statements
 from foh_pg.django.definition import dimensions_of
 from foh_pg.django.index import index_of
 from foh_pg.django.query import NearestQuery, Search
 from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.index.results import Suggestion
 from foh_pg.postgres.vectors import PackedVector
 
 if TYPE_CHECKING:
@@ -100,6 +102,26 @@ class FohQuerySet(QuerySet):
         found = self.nearest(query, k, index=chosen.name, **arguments)
         return found if key is None else found.exclude(pk=key)
 
+    def suggest_labels(self, query: Any, k: int = 3, *, index: str | None = None) -> list[Suggestion]:
+        """The k likeliest labels of a vector or of an instance, by its neighbors and by what was learned.
+
+        An instance has no vote itself, whatever labels it has.
+
+        >>> [label, *others] = Product.objects.suggest_labels(product)
+        >>> label.label, label.chance, label.neighbors
+        """
+        chosen, declaring = index_of(self.model, index)
+        _refuse_arguments(k, None)
+        key = None
+        if isinstance(query, declaring._meta.concrete_model):
+            key, query = query.pk, getattr(query, chosen.embedding)
+            if query is None:
+                raise InputError(f"the instance with the key {key!r} has no {chosen.embedding}")
+        vector = _packed(query, dimensions_of(chosen, declaring), chosen.name)
+        with connections[self.db].cursor() as cursor:
+            cursor.execute(statements.labels(chosen.name), [vector, k, key])
+            return [Suggestion(*row) for row in cursor.fetchall()]
+
     def __and__(self, other: Any) -> Any:
         _refuse_to_combine(self, other, "&")
         return super().__and__(other)
@@ -142,7 +164,7 @@ class FohQuerySet(QuerySet):
 
 
 class FohManager(Manager.from_queryset(FohQuerySet)):  # type: ignore[misc]
-    """A manager with `nearest` and `similar_to`."""
+    """A manager with `nearest`, `similar_to` and `suggest_labels`."""
 
 
 def _names(field: Any) -> set[str]:

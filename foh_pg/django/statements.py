@@ -33,8 +33,15 @@ SELECT foh.alter_index({name}, (
 ) OPERATOR(pg_catalog.||) {options}::pg_catalog.jsonb)
 """
 REFRESH = "SELECT foh.refresh({name})"
+LABELS = "SELECT * FROM {function}(%s, %s, %s)"
 
 CASTS = {"source": "pg_catalog.regclass", "labels_from": "pg_catalog.regclass", "options": "pg_catalog.jsonb"}
+
+
+def labels(name: str) -> str:
+    """Labels suggested for a vector; parameters: the vector, how many, and a row without a vote."""
+    function = sql.Identifier("foh", f"{name}_labels").as_string(None).replace("%", "%%")
+    return sql.SQL(LABELS).format(function=sql.SQL(function)).as_string(None)
 
 
 def create(index: Definition) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foh_pg.index.async_index import AsyncIndex
-from foh_pg.index.results import Description, Match
+from foh_pg.index.results import Description, Match, Suggested, Suggestion
 from foh_pg.index.sync_index import Index
 
-__all__ = ["AsyncIndex", "Description", "Index", "Match"]
+__all__ = ["AsyncIndex", "Description", "Index", "Match", "Suggested", "Suggestion"]

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row, tuple_row
 from foh_pg.errors import IndexNotFound, InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.results import Description, Match, batches, one_vector
+from foh_pg.index.results import Description, Match, Suggested, Suggestion, batches, one_vector, suggestions
 from foh_pg.postgres import vectors
 
 if TYPE_CHECKING:
@@ -147,6 +147,25 @@ class AsyncIndex:
         if not rows:
             await self.embedding(key)
         return [Match(*row) for row in rows]
+
+    async def labels(self, query: npt.ArrayLike, k: int = 3) -> list[Suggestion]:
+        """The k likeliest labels of a vector, the likeliest first, by its neighbors and by what was learned.
+
+        Only labels of rows that this role can see are suggested.
+        """
+        return [Suggestion(*row) for row in await self._fetch(calls.labels(self.name, query, k))]
+
+    async def labels_like(self, key: Any, k: int = 3) -> list[Suggestion]:
+        """The k likeliest labels of the row of that key, whatever labels it has itself."""
+        vector = await self.embedding(key)
+        return [Suggestion(*row) for row in await self._fetch(calls.labels(self.name, vector, k, key))]
+
+    async def suggest(self, k: int = 3, *, rows: int = 1000, after_key: Any = None) -> list[Suggested]:
+        """The k likeliest labels of each of the next `rows` rows that have none, in the order of the key.
+
+        ``after_key=suggested[-1].key`` goes on with the rows after these.
+        """
+        return suggestions(await self._fetch(calls.suggest(self.name, k, rows, after_key)))
 
     async def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""

@@ -143,6 +143,18 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
     return Call(statement, {**arguments, "like": key, "limit": options.k})
 
 
+def labels(index: str, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
+    arguments = given({"query": PackedVector(query), "k": k, "without": without})
+    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "labels"), named(arguments))
+    return Call(statement, arguments)
+
+
+def suggest(index: str, k: int, rows: int, after_key: Any) -> Call:
+    arguments = given({"k": k, "wanted": rows, "after_key": after_key})
+    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "suggest"), named(arguments))
+    return Call(statement, arguments)
+
+
 def embedding(about: Description, key: Any) -> Call:
     """The vector of a row, where the caller sees one of that key."""
     statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} OPERATOR(pg_catalog.=) %(key)s::{}").format(

@@ -45,6 +45,39 @@ class Match(NamedTuple):
     score: float | None
 
 
+class Suggestion(NamedTuple):
+    """A label that a row may have.
+
+    `chance` is how likely the row has the label, as held-out rows have shown; `neighbors` how many of the
+    nearest rows with labels have it.
+    """
+
+    label: str
+    chance: float
+    neighbors: int
+
+
+class Suggested(NamedTuple):
+    """A row without labels, and those that it may have, the likeliest first."""
+
+    key: Any
+    labels: list[Suggestion]
+
+
+def suggestions(rows: Iterable[tuple[Any, ...]]) -> list[Suggested]:
+    """Lines of (key, label, chance, neighbors), those of a row one after another, as one entry for each row.
+
+    A row for which nothing can be said has a line without a label.
+    """
+    found: list[Suggested] = []
+    for key, label, chance, neighbors in rows:
+        if not found or found[-1].key != key:
+            found.append(Suggested(key, []))
+        if label is not None:
+            found[-1].labels.append(Suggestion(label, chance, neighbors))
+    return found
+
+
 def batches(count: int, rows: Iterable[tuple[Any, ...]]) -> list[list[Match]]:
     """Rows of (number of the query, key, distance, score) as one list for each query."""
     answers: list[list[Match]] = [[] for _ in range(count)]

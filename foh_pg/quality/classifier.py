@@ -29,9 +29,14 @@ class Classifier:
     def fit(cls, split: Split) -> Classifier:
         """Learn from the labelled rows of the stream."""
         rows = split.stream[split.data.sets.counts[split.stream] > 0]
-        mean = split.data.X[rows].mean(axis=0)
-        X = unit(split.data.X[rows] - mean)
         hot = split.data.sets.take(rows).multi_hot(len(split.data.label_names), np.float32)
+        return cls.of(split.data.X[rows], hot)
+
+    @classmethod
+    def of(cls, rows: Floats, hot: Floats) -> Classifier:
+        """Learn from rows and their labels, multi-hot."""
+        mean = rows.mean(axis=0)
+        X = unit(rows - mean)
         shares = hot.mean(axis=0)
         gram = (X.T @ X).astype(np.float64)
         gram[np.diag_indices_from(gram)] += RIDGE

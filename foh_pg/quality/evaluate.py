@@ -12,6 +12,7 @@ from foh_pg.arrays import metrics
 from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_error
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import Vector
+from foh_pg.quality import suggesting
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.model import Model
 from foh_pg.tables.ranking import SHORTLIST
@@ -55,6 +56,10 @@ def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Pr
     standard error. mAP of the first hundred, and the mean distance of the first ten. Of the index also the
     share of the exact ten that is left after each step of a search (`kept`), and the share of the queries
     that are first in their own answer (`own_first`).
+
+    Of the labels that the index suggests for the queries: how often the first is right (`top1`), and one of
+    the first three (`top3`), beside a vote of the exact nearest rows and a ridge classifier, and how far the
+    chances are off (`calibration`).
 
     An index without labels is measured by nearness alone; the other figures are None then.
 
@@ -110,6 +115,14 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         # Without labels only nearness can be told.
         by_label = () if index.labels is not None else ("p", "both", "map")
         run.metrics[name] = {key: None if key.startswith(by_label) else judged[key] for key in judged}
+    if index.labels is not None:
+        with run.phase("suggest", len(rows)):
+            ways = {
+                "labels": suggesting.ask(session, run, index, rows),
+                "labels_vote": suggesting.vote(answers["exact"][RANKS[-1]], labels),
+                "labels_classifier": suggesting.classify(session, index, rows, scanned.total),
+            }
+        run.metrics.update({name: suggesting.judge(own, way) for name, way in ways.items()})
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
         run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])

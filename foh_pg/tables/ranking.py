@@ -25,6 +25,9 @@ RECALL = float(CONSTANTS["recall_default"])
 PROBE_COST = float(CONSTANTS["probe_cost"])
 COST_LABELS = float(CONSTANTS["cost_labels"])
 COST_NEAREST = float(CONSTANTS["cost_nearest"])
+LABEL_VOTERS = int(CONSTANTS["label_voters"])
+LABEL_VOTERS_TIMES = int(CONSTANTS["label_voters_times"])
+LABEL_RANK = int(CONSTANTS["label_rank"])
 
 # With c times as many centers the nearest rows lie in about c ** GROWTH times as many lists. Measured on
 # images, package descriptions and commit messages: .33, .12 and .46.
@@ -63,6 +66,8 @@ class Ranking:
     # How many centers and rows there were when the choice was made; 0 where none was made yet.
     centers: int = 0
     rows: int = 0
+    # What the chance of a suggested label is computed from: see foh_pg/updater/chances.py.
+    chances: tuple[float, float, float] | None = None
 
     @property
     def by_geometry_alone(self) -> bool:
@@ -92,7 +97,9 @@ class Ranking:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Ranking:
-        return cls(**{**given, "reach": tuple(Reached(*step) for step in given.get("reach", ()))})
+        chances = given.get("chances")
+        reach = tuple(Reached(*step) for step in given.get("reach", ()))
+        return cls(**{**given, "reach": reach, "chances": None if chances is None else tuple(chances)})
 
 
 def ranking_text(ranking: Mapping[str, Any]) -> str:

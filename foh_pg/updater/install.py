@@ -66,12 +66,12 @@ CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
 INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
                        weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
-                       reach_recall, reach_probes, reach_shortlist, small, far)
+                       reach_recall, reach_probes, reach_shortlist, chances, small, far)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
         %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
         %(recalls)s::float8[],
-        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(small)s,
+        %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(chances)s::float8[], %(small)s,
         nullif(%(far)s::{key_type}[]::text[], '{{}}'))
 """
 # Versions that only merged rows have no hash functions of their own to return to.
@@ -220,6 +220,7 @@ def _write_model(session: Session, new: Change) -> None:
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,
         "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
+        "chances": ranking.chances and list(ranking.chances),
     }
     session.execute(MODEL, values)
     if served.learned == new.version:

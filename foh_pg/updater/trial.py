@@ -59,7 +59,7 @@ class Trial:
     """A small index in memory, and the queries put to it."""
 
     def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
-        self.index, self.model, self.base = index, model, base
+        self.index, self.model, self.base, self.queries = index, model, base, queries
         self.vectors = queries.vectors
         self.relevant = sharing(queries, base)
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)

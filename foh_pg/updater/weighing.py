@@ -23,6 +23,7 @@ from foh_pg.tables.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Re
 from foh_pg.tables.run import Run
 from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_sample
+from foh_pg.updater.chances import learn_chances
 from foh_pg.updater.training import held_out
 from foh_pg.updater.trial import Answers, Floats, K, Trial
 
@@ -110,7 +111,12 @@ def _with_labels(trial: Trial, known: Ranking) -> Weighed:
         "p10_exact": _round(exact.precision),
     }
     chosen = replace(
-        known, code=weights.code, votes=weights.votes, probes=step.probes, shortlist=step.shortlist
+        known,
+        code=weights.code,
+        votes=weights.votes,
+        probes=step.probes,
+        shortlist=step.shortlist,
+        chances=learn_chances(trial.model, trial.base, trial.queries, trial.distances),
     )
     if chosen.by_geometry_alone and step.cost < _nearest(known).cost:
         # A search in which labels take no part is one for the nearest rows.

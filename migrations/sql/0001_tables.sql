@@ -96,6 +96,9 @@ CREATE TABLE foh.model (
     reach_recall    float8[],
     reach_probes    int[],
     reach_shortlist int[],
+    -- The chance of a label, learned on held-out rows: 1 / (1 + exp(-z)), where z is the first number, plus the second times the logarithm of
+    -- the label's share of the votes, plus the third times how far the learned code leans to it. Null where none was asked.
+    chances         float8[],
     -- Keys of far rows: their embeddings are too long for models and lists (see foh._longest), so every search reads them.
     far          text[],
     PRIMARY KEY (index, version)

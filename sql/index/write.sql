@@ -253,7 +253,7 @@ BEGIN
         END IF;
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
-        IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{labels} IS DISTINCT FROM OLD.{labels} THEN
+        IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
             INSERT INTO {stream} (key, op, version, center, fresh)
             SELECT t.key, 'l', 0, 2147483647, true
             FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t
@@ -268,11 +268,11 @@ BEGIN
     ELSE
         INSERT INTO {stream} (key, op, version, center, fresh)
         SELECT t.key, 'l', 0, 2147483647, true
-        FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{labels} FROM new_rows n EXCEPT ALL
-                                 SELECT o.{labels_key}, o.{labels} FROM old_rows o) a WHERE a.key IS NOT NULL
+        FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
+                                 SELECT o.{labels_key}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
               UNION
-              SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{labels} FROM old_rows o EXCEPT ALL
-                                 SELECT n.{labels_key}, n.{labels} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
+              SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{label_column} FROM old_rows o EXCEPT ALL
+                                 SELECT n.{labels_key}, n.{label_column} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
     END IF;
     RETURN NULL;
 END

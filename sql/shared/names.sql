@@ -2,7 +2,7 @@
 
 -- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
 -- An expression names what it is computed from, and the template that has it must have something of that name:
---   s                    a row of the source: to_vector, vector_once, labels_of, key_digest; and in changed beside o, the row before
+--   s                    a row of the source: to_vector, vector_once, labels_read, labels_of, key_digest; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
 --   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
@@ -48,6 +48,8 @@ DECLARE
         ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
     to_vector text;
+    -- The labels of a row s; and the same for a writer.
+    labels_read text;
     labels_of text;
     changed text;
     objects jsonb;
@@ -72,14 +74,15 @@ BEGIN
                           replace(quote_ident(i.embedding), '%', '%%'), changed);
     END IF;
     IF i.labels IS NULL THEN
-        labels_of := 'NULL::text[]';
+        labels_read := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
+        labels_read := format('ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s)', label, i.labels_from_name, i.labels_key, i.key,
+                              foh._collate(i.labels_from, i.labels_key));
         -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
-        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s) END', label, i.labels_from_name, i.labels_key, i.key,
-                            foh._collate(i.labels_from, i.labels_key));
+        labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN %s END', labels_read);
     ELSE
         -- An empty text is no label.
-        labels_of := format(CASE coalesce((SELECT foh._label_kind(a.atttypid) FROM pg_attribute a WHERE a.attrelid = i.source AND a.attname = i.labels AND NOT a.attisdropped),
+        labels_read := format(CASE coalesce((SELECT foh._label_kind(a.atttypid) FROM pg_attribute a WHERE a.attrelid = i.source AND a.attname = i.labels AND NOT a.attisdropped),
                                           CASE WHEN i.labels_type LIKE '%[]' THEN 'many' END)
             WHEN 'many' THEN 'array_replace(s.%1$s::text[], '''', NULL)'
             WHEN 'json' THEN $$CASE jsonb_typeof(s.%1$s) WHEN 'string' THEN ARRAY[nullif(s.%1$s #>> '{}', '')] WHEN 'array' THEN
@@ -116,13 +119,14 @@ BEGIN
         'key_collate', foh._collate(i.source, i.key),
         'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
         'embedding', quote_ident(i.embedding),
-        'labels', coalesce(label, ''),
+        'label_column', coalesce(label, ''),
         'labels_key', coalesce(quote_ident(i.labels_key), ''),
         'dimensions', i.dimensions,
         'bits', i.bits,
         'zeros', format('B''%s''', repeat('0', i.bits)),
         'to_vector', to_vector,
-        'labels_of', labels_of,
+        'labels_read', labels_read,
+        'labels_of', coalesce(labels_of, labels_read),
         'changed', format(changed, 's', 'o'),
         'row_changed', format(changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),

@@ -1,4 +1,4 @@
-"""The README and the docs say what is there: their SQL and Python run, their commands and options exist."""
+"""The README and the docs say what is there: commands, options, files, links. test_examples.py runs them."""
 
 from __future__ import annotations
 
@@ -16,41 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-
-
 @pytest.fixture
 def shop(database: Database) -> psycopg.Connection:
     connection = database.connect("app_owner")
     connection.execute("SET search_path = public, extensions")
     return connection
-
-
-def statements(text: str) -> list[str]:
-    return [part.strip() for part in text.split(";\n") if part.strip().strip(";")]
-
-
-def test_the_readme_runs(
-    shop: psycopg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers: dict[str, list[tuple]] = {}
-    for block in blocks(ROOT / "README.md", "sql"):
-        for statement in statements(block):
-            cursor = shop.execute(statement.encode())
-            answers[statement] = cursor.fetchall() if cursor.description else []
-    [query] = [rows for statement, rows in answers.items() if statement.startswith("SELECT p.name, r.score")]
-    assert [row[0] for row in query] == ["toaster", "kettle"]
-    filtered = [rows for statement, rows in answers.items() if "filter =>" in statement]
-    assert [sorted(row[0] for row in rows) for rows in filtered] == [[1, 2], [1, 2]]
-
-    for name, value in database.environment().items():
-        monkeypatch.setenv(name, value)
-    names: dict[str, object] = {}
-    for block in blocks(ROOT / "README.md", "python"):
-        if "with psycopg" not in block:
-            names["connection"] = shop
-        exec(block, names)
 
 
 def test_the_table_of_options_is_that_of_the_sql(shop: psycopg.Connection) -> None:
@@ -82,6 +52,16 @@ def test_what_a_search_takes_unless_told_is_documented(shop: psycopg.Connection)
     )
     assert (times, int(looked)) == ("three", ranking["looked"])
     assert ranking["looked_times"] == 3
+
+
+def test_readme_and_docs_stay_short() -> None:
+    """Five minutes for the README; who adds a page to the docs asks which other one it replaces."""
+
+    def words(*pages: Path) -> int:
+        return sum(bool(re.search(r"\w", word)) for page in pages for word in page.read_text().split())
+
+    assert words(ROOT / "README.md") <= 700
+    assert words(*(ROOT / "docs").rglob("*.md")) <= 25000
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

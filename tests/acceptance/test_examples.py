@@ -1,4 +1,4 @@
-"""Every page with code in `docs/` does what it says: its blocks are run, in order, as a reader would.
+"""The README, and every page with code in `docs/`, do what they say: blocks are run, in order, as a reader would.
 
 `sql`, `python` and `sh` blocks run in a new database that has pgvector and nothing of ours, as its owner.
 A `text` block right after one holds what it prints. `file=NAME` after the language writes the block to a file;
@@ -25,6 +25,7 @@ from psycopg import sql
 from tests.support.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
+README = DOCS.parent / "README.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Pages whose blocks need what a database alone does not have: schedulers (test_jobs.py),
 # containers (test_containers.py), a cluster (tests/citus), a standby (tests/faults/test_replica.py).
@@ -196,3 +197,26 @@ def test_page(reader: Reader, page: str) -> None:
 def test_no_sql_and_no_python_is_left_out(page: str) -> None:
     left_out = [b.code for b in blocks(DOCS / page) if b.language in RUN and "norun" in b.info]
     assert left_out == []
+
+
+def test_the_readme_runs(reader: Reader) -> None:
+    """Its five commands print what it shows, but for figures; of the rows found it names some."""
+    reader.sh("foh-pg demo --load")
+    [session] = re.findall(r"^```console\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, shown_there = part.partition("\n")
+        if " search " in command:
+            printed = reader.sh(command.replace("-k 3", "-k 10"))
+            assert found(shown_there) <= found(printed)
+        else:
+            printed = reader.sh(f"{command} 2>&1")
+            assert set(without_figures(shown_there)) <= set(without_figures(printed)), printed
+
+
+def without_figures(printed: str) -> list[str]:
+    return [re.sub(r"[\d.]+", "#", line) for line in printed.splitlines()]
+
+
+def found(printed: str) -> set[str]:
+    """The names in the second column of what `foh-pg search` prints."""
+    return {line.split()[1] for line in printed.splitlines()}

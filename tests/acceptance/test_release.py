@@ -81,7 +81,6 @@ def test_the_changelog_begins_with_this_version_and_dates_the_others() -> None:
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     present, *released = headings
     assert re.fullmatch(rf"{re.escape(__version__)} \((unreleased|\d{{4}}-\d\d-\d\d)\)", present)
-    assert released
     for heading in released:
         assert re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", heading)
 

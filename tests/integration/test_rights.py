@@ -86,7 +86,7 @@ class TestReaders:
             "_planned", "_refuse_changed", "_refuse_search", "_way", "search",
             "items_search", "items_candidates", "items_explain",
             "items_near", "items_exact", "items_exactfew", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",
-            "items_describe",
+            "items_describe", "items_labels", "items_suggest", "items_chances",
         }  # fmt: skip
         tables = reader.execute(
             """SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relkind IN ('r', 'v')

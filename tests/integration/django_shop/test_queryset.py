@@ -117,6 +117,26 @@ class TestSimilar:
             list(Product.objects.similar_to(-1))
 
 
+class TestLabels:
+    def test_suggested_for_a_vector_and_for_an_instance(self) -> None:
+        for product in Product.objects.nearest(vector(7), k=20, labels=0):
+            Product.objects.filter(pk=product.pk).update(tags=["near"])
+        Product.objects.filter(name="product 7").update(tags=["own"])
+        product = Product.objects.get(name="product 7")
+        shown = Product.objects.suggest_labels(vector(7), k=10)
+        assert {(one.label, one.neighbors) for one in shown} == {("near", 19), ("own", 1)}
+        # An instance has no vote.
+        [like] = [one for one in Product.objects.suggest_labels(product, k=10) if one.neighbors >= 19]
+        assert like.label == "near"
+        assert "own" not in {one.label for one in Product.objects.suggest_labels(product, k=10)}
+
+    def test_bad_input(self) -> None:
+        with pytest.raises(InputError, match="the query has 2"):
+            Product.objects.suggest_labels([1, 2])
+        with pytest.raises(InputError, match="has no vector"):
+            Product.objects.suggest_labels(Product(name="none"))
+
+
 MADE = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)
 SERIAL = uuid.UUID(int=5)
 

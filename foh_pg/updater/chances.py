@@ -1,0 +1,105 @@
+"""How likely a label is that the neighbors of a row suggest, learned on rows that never train.
+
+Two things tell the labels of a row: what its neighbors are called, and the code that was learned from labels.
+Neighbors are better where labels follow the vectors closely, the code where many rows stand behind a label.
+A logistic regression weighs both: its three numbers are all that is kept. sql/index/labels.sql applies them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
+
+from foh_pg import hashing
+from foh_pg.tables.model import Model, Vectors, label_lists
+from foh_pg.tables.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
+from foh_pg.tables.source import Rows
+
+Floats = npt.NDArray[np.float64]
+
+# A regression on fewer suggestions, right and wrong ones, would be left to chance.
+LEAST = 40
+# Newton's method is at its end long before; the weight of |b|^2 keeps a perfect separation finite.
+STEPS = 30
+RIDGE = 1e-3
+
+
+def learn_chances(
+    model: Model, base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]
+) -> tuple[float, float, float] | None:
+    """What the chance of a label is computed from: foh.model.chances; None where too little is known.
+
+    Parameters
+    ----------
+    base, queries : Rows
+        Rows that vote, and rows with labels for which they vote.
+    distances : array of shape (queries, base)
+        By these the nearest rows are found.
+    """
+    shares, right = _votes(base, queries, distances)
+    asked, suggested = shares.nonzero()
+    hit = np.asarray(right[asked, suggested]).reshape(-1)
+    if min(hit.sum(), len(hit) - hit.sum()) < LEAST:
+        return None
+    names = _names(base, queries)
+    lean = leans(model, queries.vectors)
+    numbers = np.array([model.numbers.get(name, -1) for name in names])[suggested]
+    leaning = np.where(numbers >= 0, lean[asked, numbers], 0.0) if lean.shape[1] else np.zeros(len(asked))
+    votes = np.log(np.asarray(shares[asked, suggested]).reshape(-1))
+    learned = _regress(np.stack([np.ones(len(hit)), votes, leaning], axis=1), hit)
+    # Votes that speak against a label are an accident of few rows.
+    return None if learned[1] <= 0 else (float(learned[0]), float(learned[1]), float(learned[2]))
+
+
+def leans(model: Model, vectors: Vectors) -> Floats:
+    """How far the learned code of each row leans to each label of the dictionary."""
+    projected = vectors.astype(np.float64) @ model.weights.T.astype(np.float64) - model.bias
+    away = hashing.lengths(vectors, model.mean).astype(np.float64)[:, None]
+    code = np.divide(projected, away, out=np.zeros_like(projected), where=away > 0)
+    return np.asarray(code @ model.label_projection.reshape(-1, model.bits).T.astype(np.float64))
+
+
+def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) -> tuple[Any, Any]:
+    """Each label's share of the votes, and whether the query has the label: sparse (queries, labels)."""
+    names = {name: i for i, name in enumerate(_names(base, queries))}
+    hot, own = (_hot(rows, names) for rows in (base, queries))
+    looked = min(LABEL_VOTERS * LABEL_VOTERS_TIMES, distances.shape[1])
+    near = np.argpartition(distances, looked - 1, axis=1)[:, :looked]
+    order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
+    near = np.take_along_axis(near, order, axis=1)
+    rank = np.cumsum(base.labels.lengths[near] > 0, axis=1)
+    votes = (base.labels.lengths[near] > 0) & (rank <= LABEL_VOTERS)
+    weights = np.where(votes, 1.0 / (LABEL_RANK + rank), 0.0)
+    weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+    asked = np.repeat(np.arange(len(near)), near.shape[1])
+    voting = sparse.csr_matrix((weights.ravel(), (asked, near.ravel())), shape=distances.shape)
+    voting.eliminate_zeros()
+    return voting @ hot, own
+
+
+def _names(base: Rows, queries: Rows) -> list[str]:
+    return sorted({*base.labels.values.tolist(), *queries.labels.values.tolist()})
+
+
+def _hot(rows: Rows, names: dict[str, int]) -> Any:
+    lists = [sorted({names[name] for name in row}) for row in label_lists(rows.labels)]
+    bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
+    columns = np.array([number for row in lists for number in row], dtype=np.int64)
+    return sparse.csr_matrix((np.ones(len(columns)), columns, bounds), shape=(len(lists), len(names)))
+
+
+def _regress(values: Floats, hit: Floats) -> Floats:
+    """Logistic regression by Newton's method."""
+    spread = np.where(values.std(axis=0) > 0, values.std(axis=0), 1.0)
+    scaled = values / spread
+    found = np.zeros(values.shape[1])
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(scaled @ found, -50, 50)))
+        slope = scaled.T @ (hit - chance) - RIDGE * len(hit) * found
+        curve = (scaled * (chance * (1 - chance))[:, None]).T @ scaled
+        curve[np.diag_indices_from(curve)] += RIDGE * len(hit)
+        found = found + np.linalg.solve(curve, slope)
+    return np.asarray(found / spread)
