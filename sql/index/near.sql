@@ -52,13 +52,14 @@ $body$;
           SELECT e.key, e.distance::int AS distance, e.marks
           FROM ({distinct_open}SELECT u.key, u.marks, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
-                      FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0) u
+{included_asked}
+                      FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0) u{passing}
                 UNION ALL
                 -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
                 SELECT t.key, t.marks, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
                 FROM (SELECT unnest(centers) AS center) c
-                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq FROM {stream} t
-                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{distinct_close}
+                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
+                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
                 ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
@@ -99,8 +100,10 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 -- the farther away are the nearest of them, and the more lists are read. bits: how many geometry bits differ; null for keys that must
 -- be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
 -- with an estimate from bits.
+-- Of this template two functions are made: near, and near_matching, for searches with a condition on included columns or labels. Only the second
+-- one has placeholders of the kind of {match_read} filled in, see foh._matching_names, so that a search without a condition pays nothing for them.
 CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
-                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  again boolean, share float8 DEFAULT NULL{match_argument}, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -131,6 +134,7 @@ DECLARE
     wanted int;
     -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
     looked bigint;
+    {match_declared}
 BEGIN
     -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
     -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
@@ -173,14 +177,16 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
+    {match_read}
     IF lean > 0::float8 THEN
         looked := greatest({looked}, {looked_times}::float8 * wanted::float8);
         {second_look}
     ELSE
-        looked := wanted;
+        looked := {looked_at_least};
         SELECT array_agg(f.key), array_agg(f.distance) INTO keys, bits
         FROM ({found}) f;
     END IF;
+    {match_again}
     IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
         bits := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || bits;
@@ -189,3 +195,17 @@ BEGIN
     END IF;
 END
 $body$;
+
+-- foh: function near_matching, called by readers
+-- Made of the template near.
+
+-- foh: fragment match_again
+-- Too few rows were found that pass. Where the column has to do with the vector, those that pass are all farther away: read more lists.
+    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted ELSE looked END) AND NOT exhausted AND probes < 10000000 THEN
+        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
+        FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
+                             shortlist, recall, dial, times, false, share, tests) n;
+        RETURN;
+    END IF;
+    keys := keys[1:wanted];
+    bits := bits[1:wanted];

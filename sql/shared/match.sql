@@ -133,6 +133,100 @@ AS $function$
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (c, at) ORDER BY c.at) c
 $function$;
 
+-- What the placeholders of template near stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
+-- argument tests and compares. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
+-- without_1 (sets), above_1, from_1, below_1 and upto_1 (bounds), nulls_1 (whether a NULL passes). See foh._match_column.
+-- The signature of labels tells which rows cannot have a label. A label that is not in the dictionary is in no signature, and an entry of the
+-- stream may be older than the dictionary: there the row itself is asked.
+CREATE OR REPLACE FUNCTION foh._matching_names(i foh.index, matching boolean) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    made record;
+    marks constant text := format('B''%s''', repeat('0', i.bits + CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END));
+    labels constant text := CASE WHEN i.labels IS NOT NULL THEN
+        '(any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0) AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
+BEGIN
+    IF NOT matching THEN
+        RETURN '{"match_argument": "", "match_declared": "", "match_read": "", "match_again": "", "included_asked": "", "included_streamed": "",
+                 "passing": "", "passing_stream": "", "looked_at_least": "wanted", "fewer_rows": "0.6::float8"}';
+    END IF;
+    SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
+           string_agg(format('asked_%1$s, nulls_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
+           string_agg(format($$tests ? '%1$s nulls' AND (i.included -> %3$s ->> 'filled')::boolean, (tests ->> '%1$s nulls')::boolean, (tests ->> '%1$s among')::%2$s[], (tests ->> '%1$s without')::%2$s[], (tests ->> '%1$s >')::%2$s, (tests ->> '%1$s >=')::%2$s, (tests ->> '%1$s <')::%2$s, (tests ->> '%1$s <=')::%2$s$$,
+                             c.at, c.kept, c.at - 1), ', ') AS "values",
+           coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
+           coalesce(string_agg(', t.included_' || c.slot, ''), '') AS streamed,
+           coalesce(string_agg(format('(NOT asked_%1$s OR CASE WHEN %%1$s.included_%2$s IS NULL THEN nulls_%1$s ELSE '
+                                      '(among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s)) '
+                                      'AND (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
+                                      'AND (below_%1$s IS NULL OR %%1$s.included_%2$s%3$s < below_%1$s) AND (upto_%1$s IS NULL OR %%1$s.included_%2$s%3$s <= upto_%1$s) END)',
+                                      c.at, c.slot, replace(c.collated, '%', '%%%%')), ' AND '), 'true') AS passing
+    INTO made
+    FROM (SELECT c.at, c.value ->> 'kept' AS kept, c.value ->> 'slot' AS slot,
+                 CASE WHEN c.value ->> 'kept' = 'text' AND NOT (c.value ->> 'enum')::boolean THEN foh._collate(i.source, (c.value ->> 'name')::name) ELSE '' END AS collated
+          FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at) c;
+    RETURN jsonb_build_object(
+        'near', format('foh.%I', i.name || '_nearmatching'),
+        'match_argument', ', tests jsonb DEFAULT NULL',
+        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint;',
+        'match_read', CASE WHEN made.variables IS NULL THEN '' ELSE format('SELECT %s INTO %s FROM foh.index i WHERE i.id = %s;', made."values", made.variables, i.id) END
+            || CASE WHEN i.labels IS NULL THEN '' ELSE format($$
+    IF tests ? 'labels_any' OR tests ? 'labels_all' THEN
+        SELECT CASE WHEN count(*) FILTER (WHERE d.name = ANY ((tests ->> 'labels_any')::text[])) = (SELECT count(DISTINCT u.name) FROM unnest((tests ->> 'labels_any')::text[]) AS u (name))
+                    THEN bit_or(set_bit(%1$s, d.label %% 64, 1)) FILTER (WHERE d.name = ANY ((tests ->> 'labels_any')::text[])) END,
+               bit_or(set_bit(%1$s, d.label %% 64, 1)) FILTER (WHERE d.name = ANY ((tests ->> 'labels_all')::text[]))
+        INTO any_labels, all_labels
+        FROM (SELECT DISTINCT u.name FROM unnest(coalesce((tests ->> 'labels_any')::text[], '{}') || coalesce((tests ->> 'labels_all')::text[], '{}')) AS u (name)) u
+        CROSS JOIN LATERAL (SELECT d.name, d.label FROM foh.label d WHERE d.name = u.name AND d.index + 0 = %2$s OFFSET 0) d;
+        model_version := (SELECT i.version FROM foh.index i WHERE i.id = %2$s);
+    END IF;$$, marks, i.id) END,
+        'included_asked', made.asked,
+        'included_streamed', made.streamed || ', t.version',
+        'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
+        'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
+        'looked_at_least', 'greatest(4 * wanted, 100)',
+        'fewer_rows', '0.75::float8');
+END
+$function$;
+
+-- How conditions on the labels are written for an index, over the row s of its source, with %s for an array of labels; null where it has none.
+CREATE OR REPLACE FUNCTION foh._label_conditions(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    label constant text := 's.' || replace(quote_ident(i.labels), '%', '%%');
+    kind constant text := (SELECT foh._label_kind(a.atttypid) FROM pg_attribute a
+                           WHERE a.attrelid = i.source AND i.labels_from IS NULL AND a.attname = i.labels AND NOT a.attisdropped);
+    -- As it is where it can be, so that an index of the application's is used.
+    plain constant boolean := i.labels_type IN ('text', 'text[]', 'character varying', 'character varying[]');
+    written text;
+    lookup text;
+BEGIN
+    IF i.labels IS NULL THEN
+        RETURN NULL;
+    ELSIF i.labels_from IS NOT NULL THEN
+        lookup := replace(format('(SELECT FROM %s t WHERE t.%I OPERATOR(pg_catalog.=) s.%I%s AND t.%I::pg_catalog.text OPERATOR(pg_catalog.=) ', i.labels_from_name,
+                                 i.labels_key, i.key, foh._collate(i.labels_from, i.labels_key), i.labels), '%', '%%');
+        RETURN jsonb_build_object(
+            'any', 'EXISTS ' || lookup || 'ANY (%s::pg_catalog.text[]))',
+            'all', 'NOT EXISTS (SELECT FROM pg_catalog.unnest(%s::pg_catalog.text[]) AS u (name) WHERE NOT EXISTS ' || lookup || 'u.name))',
+            'none', 'NOT EXISTS ' || lookup || 'ANY (%s::pg_catalog.text[]))');
+    ELSIF kind = 'json' THEN
+        written := format('(pg_catalog.jsonb_typeof(%1$s) OPERATOR(pg_catalog.<>) ''object'' AND %1$s OPERATOR(pg_catalog.%%s) %%%%s::pg_catalog.text[])', label);
+        RETURN jsonb_build_object('any', format(written, '?|'), 'all', format(written, '?&'), 'none', 'coalesce(NOT ' || format(written, '?|') || ', true)');
+    ELSIF kind = 'many' THEN
+        written := format('(%s%s OPERATOR(pg_catalog.%%s) %%%%s::pg_catalog.text[])', label, CASE WHEN i.labels_type <> 'text[]' THEN '::pg_catalog.text[]' END);
+        RETURN jsonb_build_object('any', format(written, '&&'), 'all', format(written, '@>'), 'none', 'coalesce(NOT ' || format(written, '&&') || ', true)');
+    END IF;
+    written := label || CASE WHEN NOT plain THEN '::pg_catalog.text' ELSE '' END || ' OPERATOR(pg_catalog.=) %s (%%s::pg_catalog.text[])';
+    RETURN jsonb_build_object('any', format(written, 'ANY'), 'all', format(written, 'ALL'), 'none', 'coalesce(NOT (' || format(written, 'ANY') || '), true)');
+END
+$function$;
+
+-- foh: function _match_value, called by readers
 -- The value of a condition as text, or an error where the column cannot have it. This function and those that follow have no SET search_path,
 -- which would cost every search that has a condition: foh._matched, which calls them, sets one.
 CREATE OR REPLACE FUNCTION foh._match_value(name text, included jsonb, value jsonb) RETURNS text
@@ -156,6 +250,7 @@ BEGIN
 END
 $function$;
 
+-- foh: function _match_column, called by readers
 -- A condition on one included column: in SQL over the source s, and, for the step that reads lists, as data. See foh._matched.
 CREATE OR REPLACE FUNCTION foh._match_column(name text, included jsonb, spec jsonb, OUT condition text, OUT test jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -211,6 +306,7 @@ BEGIN
 END
 $function$;
 
+-- foh: function _match_enum, called by readers
 -- A range of an enum as the set of its values: lists keep them as text, which has another order.
 CREATE OR REPLACE FUNCTION foh._match_enum(type text, test jsonb) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -227,6 +323,7 @@ AS $function$
           AND (NOT test ? '>=' OR v.place >= (SELECT b.place FROM value b WHERE b.label = test ->> '>=')))::text)
 $function$;
 
+-- foh: function _match_labels, called by readers
 -- A condition on the labels: in SQL over the source s, and as data. forms: how each is written for this index (see foh._label_conditions).
 CREATE OR REPLACE FUNCTION foh._match_labels(name text, forms jsonb, spec jsonb, OUT condition text, OUT test jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -254,6 +351,7 @@ BEGIN
 END
 $function$;
 
+-- foh: function _matched, called by readers
 -- What argument match of a search asks for, checked: a condition in SQL over the row s of the source, for what runs with the rights of the
 -- caller; and tests, the same as data, for the step that reads lists with the rights of foh's owner. No text of the caller runs there: that
 -- step casts values to the types of pg_catalog and compares them by operators of pg_catalog, in statements of its own.

@@ -113,6 +113,8 @@ BEGIN
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
         'source_text', quote_literal(i.source_name),
+        'included', quote_literal(i.included),
+        'label_conditions', quote_nullable(foh._label_conditions(i)::text),
         'source_oid', i.source::oid,
         'key', quote_ident(i.key),
         'key_type', i.key_type::text,
@@ -170,7 +172,6 @@ BEGIN
         -- Where only a share of the rows passes a condition: by how many times more lists, and how much of the shortlist, so that nine in ten of
         -- the nearest rows that pass are found. A tenth more would cost as much again.
         'more_probes', 'greatest(0.6::float8 * power(share, -0.4::float8), 1::float8)',
-        'fewer_rows', '0.6::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
