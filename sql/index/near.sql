@@ -147,7 +147,7 @@ BEGIN
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
-                 CASE WHEN probes IS NOT NULL OR share IS NULL THEN {probes_chosen} ELSE least({probes_chosen}::float8 * {more_probes}, 1e7::float8)::int END AS probes,
+                 {probes_for_share} AS probes,
                  {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
@@ -200,8 +200,11 @@ $body$;
 -- Made of the template near.
 
 -- foh: fragment match_again
--- Too few rows were found that pass. Where the column has to do with the vector, those that pass are all farther away: read more lists.
-    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted ELSE looked END) AND NOT exhausted AND probes < 10000000 THEN
+-- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere. Fewer than half of what was to be expected say
+    -- so, or fewer than are wanted: then more lists are read. A list has about as many rows as the cube root of all.
+    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted
+                                              ELSE least(looked, greatest(wanted, 0.5 * share * probes * cbrt(pg_relation_size({item_text}) * 150 / 8192))) END)
+       AND NOT exhausted AND probes < 10000000 THEN
         SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
         FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
                              shortlist, recall, dial, times, false, share, tests) n;

@@ -310,7 +310,7 @@ $body$;
 -- foh: function explain, called by readers
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
 CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL)
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -327,6 +327,9 @@ DECLARE
     geometry bit({geometry_bits});
     centers int[];
     s record;
+    -- How match is answered: see foh._way.
+    way record;
+    share float8;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT {query_geometry} INTO geometry FROM {quantizer} g;
@@ -337,7 +340,13 @@ BEGIN
         -- find all other locks taken.
         PERFORM foh._open({tables_text});
     END IF;
-    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
+    IF match IS NOT NULL THEN
+        -- The text of the condition is made here, of values. It is planned, and not run.
+        way := foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included}, {label_conditions}, match)).condition, NULL),
+                        pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END);
+        share := way.share;
+    END IF;
+    SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
     centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
@@ -353,12 +362,15 @@ BEGIN
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
                                   AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
+            ('condition', CASE WHEN match IS NULL THEN NULL
+                               ELSE format('about %s %% of the rows pass: ', round((100 * way.share)::numeric, 2))
+                                    || CASE WHEN way.most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
                                    1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
             ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
             ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
-        ) AS v (step, value);
+        ) AS v (step, value) WHERE v.value IS NOT NULL;
 END
 $body$;
 

@@ -186,7 +186,7 @@ BEGIN
         'included_streamed', made.streamed || ', t.version',
         'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
-        'looked_at_least', 'greatest(4 * wanted, 100)',
+        'looked_at_least', 'greatest(8 * wanted, 200)',
         'fewer_rows', '0.75::float8');
 END
 $function$;

@@ -47,6 +47,8 @@ DECLARE
         WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
         ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
+    probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
+                                          coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
     to_vector text;
     -- The labels of a row s; and the same for a writer.
     labels_read text;
@@ -167,11 +169,10 @@ BEGIN
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
         'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
-        'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
-                                coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
-        -- Where only a share of the rows passes a condition: by how many times more lists, and how much of the shortlist, so that nine in ten of
-        -- the nearest rows that pass are found. A tenth more would cost as much again.
-        'more_probes', 'greatest(0.6::float8 * power(share, -0.4::float8), 1::float8)',
+        'probes_chosen', probes_chosen,
+        -- Where only a share of the rows passes a condition: so many more lists that about nine in ten of the nearest rows that pass are found.
+        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(0.6::float8 * power(share, -0.4::float8), 1::float8), 1e7::float8)::int END',
+                                   probes_chosen),
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
