@@ -7,7 +7,7 @@ import click
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.arrays.threads import one_thread
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.postgres.connect import resolve
@@ -53,7 +53,7 @@ def advise(
     TABLE is written as in SQL: shop.products.
     """
     lengths = options.read_bits(bits)
-    with session(dsn, installed=False) as connection, progress_bar(table) as progress:
+    with connected(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
         found = measured.read(connection, resolve(connection, table), embedding, labels, sample)

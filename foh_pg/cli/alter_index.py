@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import say
 from foh_pg.index import Index
 
@@ -17,6 +17,6 @@ from foh_pg.index import Index
 def alter_index(name: str, option: tuple[str, ...], dsn: str | None) -> None:
     """Change options of an index: those of a search at once, the others with the next update."""
     changes = options.parse_pairs(option, "--option")
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         Index.open(connection, name).alter(**changes)
     say(f"index {name!r}: {', '.join(option)}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.updater import Run
@@ -26,7 +26,7 @@ def build(name: str, again: bool, dsn: str | None, json: bool) -> None:
     With --again a new model is trained and all rows are placed by it, while the present one goes on serving.
     """
     work = run_rebuild if again else run_build
-    with session(dsn) as connection, progress_bar(name) as progress:
+    with connected(dsn) as connection, progress_bar(name) as progress:
         run = work(connection, name, progress=progress)
     report(run, json)
 
@@ -39,7 +39,7 @@ def build(name: str, again: bool, dsn: str | None, json: bool) -> None:
 @options.json
 def rollback(name: str, to: int, dsn: str | None, yes: bool, json: bool) -> None:
     """Put the model of an earlier version back. Every row of the table is read and encoded again."""
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         if not yes:
             click.confirm(
                 f"Returning index {name!r} to version {to} reads and encodes every row again. Go on?",

@@ -6,13 +6,13 @@ import click
 import psycopg
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.index import calls
 
 if TYPE_CHECKING:
-    from foh_pg.tables.run import Progress
+    from foh_pg.runs.run import Progress
 
 VIOLATIONS = 3
 
@@ -45,7 +45,7 @@ def check(name: str, repair: bool, dsn: str | None, json: bool) -> None:
     if repair:
         queue_differences(name, dsn, json)
         return
-    with session(dsn) as connection, progress_bar(name) as progress:
+    with connected(dsn) as connection, progress_bar(name) as progress:
         rows = violations(connection, name, progress)
     if json:
         print_json(rows)
@@ -59,7 +59,7 @@ def check(name: str, repair: bool, dsn: str | None, json: bool) -> None:
 def queue_differences(name: str, dsn: str | None, json: bool) -> None:
     """Compare the whole table with the index in one snapshot, and queue the keys in which they differ."""
     call = calls.invoke("repair", {"name": name})
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         row = connection.execute(call.statement, call.parameters).fetchone()
         assert row is not None
     if json:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.index import calls
 from foh_pg.postgres.connect import resolve
 
@@ -35,7 +35,7 @@ def create_index(
     """Create an index on a table; every write is captured from then on. Prints its name."""
     if option:
         arguments["options"] = options.parse_pairs(option, "--option")
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         if arguments["labels_from"] is not None:
             arguments["labels_from"] = resolve(connection, arguments["labels_from"])
         call = calls.create(name, resolve(connection, source), embedding, arguments)

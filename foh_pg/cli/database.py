@@ -16,7 +16,7 @@ from foh_pg.schema.installed import BASE, head, refuse_foreign, revision
 
 
 @contextmanager
-def session(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+def connected(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Connection[dict[str, Any]]]:
     """Connect; rows are dictionaries, the server's notices go to standard error.
 
     Unless told that schema foh may be missing, refuses a database where it is, or is another revision.

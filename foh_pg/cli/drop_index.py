@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import say
 
 
@@ -14,7 +14,7 @@ from foh_pg.cli.output import say
 @options.dsn
 def drop_index(name: str, if_exists: bool, yes: bool, dsn: str | None) -> None:
     """Drop an index with everything that belongs to it. The application's table keeps its rows."""
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         if not yes:
             click.confirm(f"Drop index {name!r} and what it learned?", abort=True, err=True)
         connection.execute("SELECT foh.drop_index(%s, if_exists => %s)", [name, if_exists])

@@ -7,7 +7,7 @@ import click
 
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.quality.evaluate import QUERIES
@@ -32,7 +32,7 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     once.
     The figures are kept; `foh-pg status INDEX` shows how they change.
     """
-    with session(dsn) as connection, progress_bar(name) as progress:
+    with connected(dsn) as connection, progress_bar(name) as progress:
         run = run_evaluate(connection, name, queries=queries, progress=progress)
     if json:
         print_json(run.as_dict())

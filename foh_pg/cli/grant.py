@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.index import calls
 
@@ -34,7 +34,7 @@ def grant(
     if not roles:
         raise click.UsageError("name a role: --reader or --updater")
     rows: list[dict[str, Any]] = []
-    with session(dsn) as connection, connection.transaction():
+    with connected(dsn) as connection, connection.transaction():
         chosen: list[str | None] = [*names] if names else [None]
         for name in chosen:
             call = calls.invoke("grant", {"name": name, **roles, "revoke": revoke})

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.search import advice, parse_vector
 from foh_pg.index import Index, Suggested
@@ -49,7 +49,7 @@ def labels(
     if (vector is not None) + (like is not None) + missing != 1:
         raise click.UsageError("pass one of --vector, --like and --missing")
     # A reader may not look at our version table: the functions themselves say what is missing.
-    with session(dsn, installed=False) as connection, advice(connection, name):
+    with connected(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
         if missing:
             suggested = list(page_by_page(index, k, rows, after))

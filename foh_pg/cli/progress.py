@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from foh_pg.tables.run import Progress as Callback
+    from foh_pg.runs.run import Progress as Callback
 
 
 @contextmanager

@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import say
 from foh_pg.index import Index
 
@@ -15,7 +15,7 @@ from foh_pg.index import Index
 @options.dsn
 def refresh(name: str, embedding: str | None, labels: str | None, dsn: str | None) -> None:
     """Bring an index in line with its table after an ALTER: new names and types, missing triggers."""
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         index = Index.open(connection, name)
         index.refresh(embedding=embedding, labels=labels)
     about = index.about

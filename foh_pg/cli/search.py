@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
@@ -72,7 +72,7 @@ def search(
     params = options.parse_pairs(param, "--param") if param else None
     asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
     # A reader may not look at our version table: the functions themselves say what is missing.
-    with session(dsn, installed=False) as connection, advice(connection, name):
+    with connected(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
         query = None if vector is None else parse_vector(vector)
         if explain:

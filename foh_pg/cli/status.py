@@ -8,12 +8,12 @@ import click
 import psycopg
 
 from foh_pg.cli import options
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.trend import print_trend, read_trend
 from foh_pg.errors import InputError
+from foh_pg.model.ranking import ranking_text
 from foh_pg.quality.health import read_health
-from foh_pg.tables.ranking import ranking_text
 
 # What fits a screen; --json has everything.
 COLUMNS = (
@@ -64,7 +64,7 @@ def status(
             raise click.UsageError("--html writes a page about one index: name it")
         write_page(names[0], page, dsn)
         return
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         rows = read_status(connection, names, max_lag)
         trend = read_trend(connection, names[0]) if len(names) == 1 else None
     if json:
@@ -88,7 +88,7 @@ def status(
 def write_page(name: str, output: Path, dsn: str | None) -> None:
     from foh_pg.quality.report import page, read_content
 
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         text = page(read_content(connection, name, SHOWN_RUNS))
     if str(output) == "-":
         click.echo(text, nl=False)

@@ -7,7 +7,7 @@ import psycopg
 
 from foh_pg.cli import options
 from foh_pg.cli.build import tell
-from foh_pg.cli.database import session
+from foh_pg.cli.database import connected
 from foh_pg.cli.output import fail, print_json, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.errors import BusyError, FohError
@@ -57,7 +57,7 @@ def update(
     runs: list[dict[str, Any]] = []
     failed = busy = False
     unforeseen: Exception | None = None
-    with session(dsn) as connection:
+    with connected(dsn) as connection:
         chosen = names or choose_all(connection)
         for name in chosen:
             try:

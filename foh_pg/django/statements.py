@@ -48,10 +48,10 @@ def create(index: Definition) -> str:
     labels = index.labels
     arguments = {
         "name": index.name,
-        "source": quoted(index.table),
+        "source": table_name(index.table),
         "embedding": index.embedding,
         "labels": labels and labels.column,
-        "labels_from": labels and labels.table and quoted(labels.table),
+        "labels_from": labels and labels.table and table_name(labels.table),
         "labels_key": labels and labels.key,
         "bits": index.bits,
         "dimensions": index.dimensions,
@@ -85,12 +85,12 @@ def refresh(name: str) -> str:
     return sql.SQL(REFRESH).format(name=sql.Literal(name)).as_string(None)
 
 
-def quoted(table: str) -> str:
+def table_name(table: str) -> str:
     """The name of a table as `regclass` reads it; one that its author has quoted stays as it is.
 
     Examples
     --------
-    >>> quoted("shop_product"), quoted('"shop"."product"')
+    >>> table_name("shop_product"), table_name('"shop"."product"')
     ('"shop_product"', '"shop"."product"')
     """
     if table.startswith('"') and table.endswith('"'):

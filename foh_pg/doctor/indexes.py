@@ -145,7 +145,7 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
         yield Finding(
             "job",
             ERROR,
-            f"nobody updates the index: an entry has waited {span(lag)} in the stream, and no run began "
+            f"the index is not updated: an entry has waited {span(lag)} in the stream, and no run began "
             f"since ({last})",
             f"run foh-pg update {word} from cron or a timer, or foh-pg watch: docs/how-to/update.md",
             name,

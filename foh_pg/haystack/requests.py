@@ -15,7 +15,7 @@ from foh_pg.haystack.documents import as_row
 from foh_pg.haystack.statements import Filters
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
-from foh_pg.stores.place import Place
+from foh_pg.stores.store_table import StoreTable
 
 # From the score of a search, where smaller is nearer, to Haystack's, where larger is. With cosine and without
 # labels it is the similarity.
@@ -34,7 +34,7 @@ class Requests:
     labels: list[str]
     distance: str
     existing: dict[str, Any] | None
-    _place: Place
+    _table: StoreTable
 
     def _writer(self, documents: list[Document], policy: DuplicatePolicy) -> Callable[[sa.Connection], int]:
         if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
@@ -44,7 +44,7 @@ class Requests:
         def run(connection: sa.Connection) -> int:
             if not documents:
                 return 0
-            table = self._place.find_or_make(connection, self.embedding_dimension)
+            table = self._table.find_or_make(connection, self.embedding_dimension)
             rows = [as_row(table, each, self.labels, dimensions) for each in documents]
             return statements.write(connection, table, rows, policy)
 
@@ -57,7 +57,7 @@ class Requests:
             raise InputError(f"{self.table!r} was there before this store, which does not drop it")
 
         def drop(connection: sa.Connection, table: Documents) -> int:
-            self._place.forget()
+            self._table.forget()
             table.table.metadata.drop_all(connection)
             return 0
 

@@ -18,7 +18,7 @@ from foh_pg.haystack.requests import SCORES, Requests
 from foh_pg.haystack.statements import Filters
 from foh_pg.stores.documents import Documents, ExistingTable, Source
 from foh_pg.stores.engines import Engines
-from foh_pg.stores.place import Place
+from foh_pg.stores.store_table import StoreTable
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class FohDocumentStore(Requests):
         self.distance = distance
         self.options = dict(options or {})
         self.existing = None if existing is None else dict(existing)
-        self._place = Place(self._find_source())
+        self._table = StoreTable(self._find_source())
         self._made: Engines | None = None
 
     @classmethod
@@ -288,7 +288,7 @@ class FohDocumentStore(Requests):
         return self._made
 
     def _run(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return self._engines.run(self._place.using(function, otherwise))
+        return self._engines.run(self._table.using(function, otherwise))
 
     async def _arun(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return await self._engines.arun(self._place.using(function, otherwise))
+        return await self._engines.arun(self._table.using(function, otherwise))

@@ -14,7 +14,7 @@ from foh_pg.langchain.filters import Filter
 from foh_pg.langchain.statements import Found
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
-from foh_pg.stores.place import Place
+from foh_pg.stores.store_table import StoreTable
 
 
 class Requests:
@@ -22,7 +22,7 @@ class Requests:
 
     _labels: list[str]
     _distance: str
-    _place: Place
+    _table: StoreTable
 
     def _adder(
         self,
@@ -40,7 +40,7 @@ class Requests:
         def run(connection: sa.Connection) -> list[str]:
             if not texts:
                 return []
-            documents = self._place.find_or_make(connection, len(vectors[0]))
+            documents = self._table.find_or_make(connection, len(vectors[0]))
             own = documents.labels is not None
             rows = []
             for text, vector, metadata, identifier in zip(texts, vectors, metadatas, given, strict=True):
@@ -86,4 +86,4 @@ class Requests:
             )
 
         # No table yet is an empty store.
-        return self._place.using(search, [])
+        return self._table.using(search, [])

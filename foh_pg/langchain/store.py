@@ -19,7 +19,7 @@ from foh_pg.langchain.requests import Requests
 from foh_pg.langchain.statements import Found
 from foh_pg.stores.documents import ExistingTable, OwnTable
 from foh_pg.stores.engines import Engines
-from foh_pg.stores.place import Place
+from foh_pg.stores.store_table import StoreTable
 
 T = TypeVar("T")
 Connectable = str | sa.URL | sa.Engine | AsyncEngine
@@ -68,7 +68,7 @@ class FOHVectorStore(Requests, VectorStore):
         self._start(embedding, connection, distance)
         self._labels = [labels] if isinstance(labels, str) else list(labels)
         options = {"bits": bits, "distance": distance, **options}
-        self._place = Place(OwnTable(table, index or table, schema, options))
+        self._table = StoreTable(OwnTable(table, index or table, schema, options))
 
     @classmethod
     def from_existing(
@@ -94,7 +94,7 @@ class FOHVectorStore(Requests, VectorStore):
         store._labels = []
         columns = metadata if isinstance(metadata, str) else tuple(metadata)
         source = ExistingTable(table, index or table, content, embedding_column, columns, schema)
-        store._place = Place(source)
+        store._table = StoreTable(source)
         return store
 
     def _start(self, embedding: Embeddings, connection: Connectable, distance: str) -> None:
@@ -144,18 +144,18 @@ class FOHVectorStore(Requests, VectorStore):
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id; those that are not there are no error. Without ids, delete nothing."""
-        return self._engines.run(self._place.using(lambda c, d: statements.delete(c, d, ids or []), True))
+        return self._engines.run(self._table.using(lambda c, d: statements.delete(c, d, ids or []), True))
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         return await self._engines.arun(
-            self._place.using(lambda c, d: statements.delete(c, d, ids or []), True)
+            self._table.using(lambda c, d: statements.delete(c, d, ids or []), True)
         )
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return self._engines.run(self._place.using(lambda c, d: statements.get(c, d, ids), []))
+        return self._engines.run(self._table.using(lambda c, d: statements.get(c, d, ids), []))
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return await self._engines.arun(self._place.using(lambda c, d: statements.get(c, d, ids), []))
+        return await self._engines.arun(self._table.using(lambda c, d: statements.get(c, d, ids), []))
 
     # Searching. kwargs are those of foh_search: filter, probes, shortlist, labels, recall and max_distance.
 

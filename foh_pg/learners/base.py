@@ -1,7 +1,7 @@
 """What all learners have in common: input, warm-up, encoding, saved state.
 
 A learner turns rows into codes and gets better with every batch. A subclass is a dataclass whose fields
-are its hyper-parameters (`eq=False`: a learner is nobody but itself), and implements
+are its hyper-parameters (`eq=False`: two learners are never equal), and implements
 
 - `_restart()`: set every learned attribute to its beginning, drawing from `self.rng_` only;
 - `_learn(rows, sets, keys)`: one stage on prepared (centered, scaled) rows, ending with `self._serve(W)`.

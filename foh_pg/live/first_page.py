@@ -26,7 +26,7 @@ WORDS = f'<p class="note">By foh-pg evaluate: {PRECISION_IS}, {RECALL_IS}, {BOTH
 def first_page(overview: Overview) -> str:
     """The main part of the page."""
     when = overview.read_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    # What needs somebody stands first.
+    # Indexes that need attention stand first.
     order = sorted(overview.indexes, key=lambda index: (index.health["healthy"], index.stat["name"]))
     cards = [card_or_reason(index, overview) for index in order]
     none = '<p class="note">No index yet: foh-pg create-index --help says how to make one.</p>'

@@ -11,13 +11,13 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays import metrics
 from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_error
 from foh_pg.errors import InputError
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import SHORTLIST
 from foh_pg.postgres.binary_copy import Vector
 from foh_pg.quality import suggesting
+from foh_pg.runs.run import Progress, Run, recorded
+from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import SHORTLIST
-from foh_pg.tables.run import Progress, Run, recorded
-from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.scan import Scanned, exact_distances, scan
 from foh_pg.updater.served_model import read_served
@@ -202,7 +202,8 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
     labelled = held if index.labels is None else held.take(held.labels.lengths > 0)
     if not len(labelled):
         raise InputError(
-            f"index {index.name!r} has no row to ask: among the {share:.1%} of rows that never train (option "
+            f"index {index.name!r} cannot be evaluated, since no row can be the query: among the "
+            f"{share:.1%} of rows that never train (option "
             f"held_out) {'there is none' if index.labels is None else 'none has a label'}; raise the option, "
             "or wait for more rows"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from foh_pg.tables.run_metrics import readable
+from foh_pg.runs.run_metrics import readable
 
 RUNS = """
 SELECT * FROM (

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.metrics import standard_error
+from foh_pg.model.model import label_lists
+from foh_pg.model.ranking import LABEL_VOTERS
 from foh_pg.quality.classifier import Classifier
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.model import label_lists
-from foh_pg.tables.ranking import LABEL_VOTERS
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.training import held_out
 

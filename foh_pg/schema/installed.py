@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from foh_pg.errors import SchemaError
 from foh_pg.schema import files, script
-from foh_pg.schema.sessions import Session, is_autocommit, is_sqlalchemy, open_session, readable_errors
+from foh_pg.schema.drivers import Driver, driver_of, is_autocommit, is_sqlalchemy, readable_errors
 
 if TYPE_CHECKING:
-    from foh_pg.schema.sessions import Connection
+    from foh_pg.schema.drivers import Connection
 
 BASE = "base"
 
@@ -43,9 +43,9 @@ def revision(connection: Connection, owner: str | None = None) -> str:
 
     `owner`: the role for which a migration works, where that is another than the role of the connection.
     """
-    session = open_session(connection)
-    with readable_errors(), session.transaction(), trusted(session, owner) as installed:
-        return present_revision(session) if installed else BASE
+    driver = driver_of(connection)
+    with readable_errors(), driver.transaction(), trusted(driver, owner) as installed:
+        return present_revision(driver) if installed else BASE
 
 
 def refuse_foreign(connection: Connection) -> None:
@@ -57,29 +57,29 @@ def refuse_foreign(connection: Connection) -> None:
                 script.trust(None), execution_options={"no_parameters": True}
             )
         return
-    session = open_session(connection)
-    with readable_errors(), session.transaction(), trusted(session):
+    driver = driver_of(connection)
+    with readable_errors(), driver.transaction(), trusted(driver):
         pass
 
 
 def code_is_outdated(connection: Connection, owner: str | None = None) -> bool:
     """Whether this database is at our revision with functions of another version of the package."""
-    session = open_session(connection)
-    with readable_errors(), session.transaction(), trusted(session, owner) as installed:
-        return installed and present_revision(session) == head() and functions_are_outdated(session)
+    driver = driver_of(connection)
+    with readable_errors(), driver.transaction(), trusted(driver, owner) as installed:
+        return installed and present_revision(driver) == head() and functions_are_outdated(driver)
 
 
 @contextmanager
-def trusted(session: Session, owner: str | None = None) -> Iterator[bool]:
+def trusted(driver: Driver, owner: str | None = None) -> Iterator[bool]:
     """Whether schema `foh` is there and ours; what is not ours is refused. Inside, settings are pinned."""
-    session.run(script.trust(owner))
-    [installed] = session.column("SELECT pg_catalog.current_setting('foh.installed')")
+    driver.run(script.trust(owner))
+    [installed] = driver.column("SELECT pg_catalog.current_setting('foh.installed')")
     yield installed == "yes"
-    session.run(files.step("session", "restore_settings"))
+    driver.run(files.step("session", "restore_settings"))
 
 
-def present_revision(session: Session) -> str:
-    found = session.column("SELECT version_num FROM foh.alembic_version")
+def present_revision(driver: Driver) -> str:
+    found = driver.column("SELECT version_num FROM foh.alembic_version")
     if len(found) != 1:
         raise SchemaError(
             f"foh.alembic_version has {len(found)} rows where one is expected: somebody changed it; "
@@ -93,7 +93,7 @@ def present_revision(session: Session) -> str:
     return str(found[0])
 
 
-def functions_are_outdated(session: Session) -> bool:
-    [readable] = session.column(READABLE)
+def functions_are_outdated(driver: Driver) -> bool:
+    [readable] = driver.column(READABLE)
     # A role that may not read the table could not renew the functions either.
-    return bool(readable) and session.column("SELECT digest FROM foh.code") != [script.code_digest()]
+    return bool(readable) and driver.column("SELECT digest FROM foh.code") != [script.code_digest()]

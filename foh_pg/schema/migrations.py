@@ -27,6 +27,7 @@ from alembic.util import CommandError
 
 from foh_pg.errors import InputError
 from foh_pg.schema import files, script
+from foh_pg.schema.drivers import SCHEMA_ERROR, driver_of, readable_errors
 from foh_pg.schema.installed import (
     BASE,
     code_is_outdated,
@@ -37,7 +38,6 @@ from foh_pg.schema.installed import (
     revision,
     trusted,
 )
-from foh_pg.schema.sessions import SCHEMA_ERROR, open_session, readable_errors
 
 __all__ = [
     "BASE",
@@ -77,16 +77,16 @@ def migrate(
     Concurrent migrations wait for each other.
     """
     end = resolve(to)
-    session = open_session(connection)
-    with readable_errors(), session.transaction():
-        session.run(files.step("session", "lock"))
-        with trusted(session, owner) as installed:
-            start = present_revision(session) if installed else BASE
+    driver = driver_of(connection)
+    with readable_errors(), driver.transaction():
+        driver.run(files.step("session", "lock"))
+        with trusted(driver, owner) as installed:
+            start = present_revision(driver) if installed else BASE
             statements = _statements(start, end, owner)
-            if start == end == head() and functions_are_outdated(session):
+            if start == end == head() and functions_are_outdated(driver):
                 statements = _code_statements(owner)
             for statement in statements:
-                session.run(statement)
+                driver.run(statement)
     return Migrated(start, end)
 
 

@@ -21,7 +21,7 @@ RELATION = sa.text(
     " pg_catalog.current_schema() AS schema, pg_catalog.current_setting('search_path') AS path"
 )
 RETURN = sa.text("SELECT pg_catalog.set_config('search_path', :path, true)")
-PLACE = sa.text("""
+PRESENT = sa.text("""
 SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector') AS vector,
        coalesce((SELECT n.nspname FROM pg_catalog.pg_class c
@@ -134,24 +134,24 @@ class OwnTable:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
-        place = _place(connection, self.name, self.schema, self.index)
-        if place.has_table and place.has_index:
-            return self._documents(place, None)
+        present = _present(connection, self.name, self.schema, self.index)
+        if present.has_table and present.has_index:
+            return self._documents(present, None)
         if dimensions is None:
             # The table may be made next, in the schema that the application's search_path says.
-            connection.execute(RETURN, {"path": place.path})
+            connection.execute(RETURN, {"path": present.path})
             return None
-        documents = self._documents(place, dimensions)
+        documents = self._documents(present, dimensions)
         connection.execute(LOCK, {"name": self.index})
-        place = _place(connection, self.name, place.schema, self.index)
-        if not place.has_table:
+        present = _present(connection, self.name, present.schema, self.index)
+        if not present.has_table:
             documents.table.metadata.create_all(connection)
-        elif not place.has_index:
+        elif not present.has_index:
             connection.execute(documents.index.definition.create())
         return documents
 
-    def _documents(self, place: Any, dimensions: int | None) -> Documents:
-        vector = place.vector
+    def _documents(self, present: Any, dimensions: int | None) -> Documents:
+        vector = present.vector
         index = FOHIndex(self.index, "embedding", labels="labels", **self.options)
         table = sa.Table(
             self.name,
@@ -162,7 +162,7 @@ class OwnTable:
             sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
             sa.Column("embedding", VectorIn(dimensions, vector), nullable=False),
             index,
-            schema=place.schema,
+            schema=present.schema,
         )
         c = table.c
         return Documents(index, c.id, c.content, c.embedding, c.metadata, c.labels, vector)
@@ -180,15 +180,15 @@ class ExistingTable:
     schema: str | None = None
 
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
-        place = _place(connection, self.name, self.schema, self.index)
-        if not place.has_table:
+        present = _present(connection, self.name, self.schema, self.index)
+        if not present.has_table:
             raise InputError(f"there is no table {qualified(self.name, self.schema)} in this database")
-        if not place.has_index:
+        if not present.has_index:
             raise InputError(
                 f"there is no index {self.index!r} in this database: SELECT foh.create_index('{self.index}', "
                 f"'{qualified(self.name, self.schema)}', '{self.embedding}') makes it"
             )
-        table = sa.Table(self.name, sa.MetaData(), schema=place.schema, autoload_with=connection)
+        table = sa.Table(self.name, sa.MetaData(), schema=present.schema, autoload_with=connection)
         for name in (self.content, self.embedding, *self._metadata_names()):
             if name not in table.c:
                 raise InputError(f"{table.name!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
@@ -198,18 +198,18 @@ class ExistingTable:
             metadata = table.c[self.metadata]
         embedding = table.c[self.embedding]
         index = FOHIndex(self.index, embedding)
-        return Documents(index, key, table.c[self.content], embedding, metadata, None, place.vector)
+        return Documents(index, key, table.c[self.content], embedding, metadata, None, present.vector)
 
     def _metadata_names(self) -> list[str]:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
 
 
-def _place(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:
+def _present(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:
     """Where the table and the index are. From here on the transaction has our search_path."""
     relation = connection.execute(RELATION, {"relation": qualified(name, schema)}).one()
     connection.exec_driver_sql(PIN)
     given = {"oid": relation.oid, "path": relation.path, "search": f"{index}_search"}
-    place = connection.execute(PLACE, {**given, "schema": schema or relation.schema}).one()
-    if not place.installed:
+    present = connection.execute(PRESENT, {**given, "schema": schema or relation.schema}).one()
+    if not present.installed:
         raise SchemaError("schema foh is not installed in this database: run foh-pg migrate once")
-    return place
+    return present

@@ -14,10 +14,11 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.errors import StateError
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.page_parts import bit_bytes, key_bytes, page_of
-from foh_pg.tables.session import Session
+from foh_pg.tables.parts import pairs_of
 
 # Members of a list that show how stale it is.
 SAMPLE = 16
@@ -150,7 +151,7 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
     known = np.array_equal(entries[root], np.arange(1, len(areas) + 1)) and area.max(initial=0) < len(areas)
     if not (known and np.array_equal(ids, sample_ids) and np.array_equal(ids, entries[~root][order])):
         raise StateError(
-            f"the centers of index {index.name!r} and what is known of them differ: "
+            f"the tables of index {index.name!r} do not name the same centers: "
             f"run foh-pg build {session.names['name']} --again"
         )
     padded = [_pad(index, members, codes) for *_, members, codes in more]
@@ -204,10 +205,10 @@ def fill_samples(
     joined = centers[order]
     begins = np.flatnonzero(np.diff(joined, prepend=-1))
     rank = np.arange(len(joined)) - np.repeat(begins, np.diff(np.append(begins, len(joined))))
-    place = sampled[joined] + rank
-    fits = place < SAMPLE
-    sample_keys[joined[fits], place[fits]] = keys[order[fits]]
-    sample_codes[joined[fits], place[fits]] = codes[order[fits]]
+    slot = sampled[joined] + rank
+    fits = slot < SAMPLE
+    sample_keys[joined[fits], slot[fits]] = keys[order[fits]]
+    sample_codes[joined[fits], slot[fits]] = codes[order[fits]]
     return np.asarray(np.minimum(SAMPLE, sampled + np.bincount(joined, minlength=len(sampled))))
 
 
@@ -302,7 +303,7 @@ def _write_areas(
     area, ids, bits = area[order], ids[order], bits[order]
     size = key_bytes(ids, "integer") + bit_bytes(index.geometry_column.bits)
     parts = page_of(area, size)
-    begins = np.flatnonzero(np.diff((area << 32) | parts, prepend=-1))
+    begins = np.flatnonzero(np.diff(pairs_of(area, parts), prepend=-1))
     bounds = np.append(begins, len(ids))
     session.copy_in(
         "area",

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.postgres.binary_copy import INT4, Array
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.session import Session
 
 KEYS_AT_ONCE = 20_000
 

@@ -105,8 +105,8 @@ def positions(keys: KeyArray, among: KeyArray) -> npt.NDArray[np.int64]:
     if len(keys) == 0 or len(among) == 0:
         return np.full(len(keys), -1, dtype=np.int64)
     if keys.dtype == object:
-        place = {key: i for i, key in enumerate(among.tolist())}
-        return np.fromiter((place.get(key, -1) for key in keys.tolist()), dtype=np.int64, count=len(keys))
+        where = {key: i for i, key in enumerate(among.tolist())}
+        return np.fromiter((where.get(key, -1) for key in keys.tolist()), dtype=np.int64, count=len(keys))
     order = np.argsort(among, kind="stable")
     found = np.searchsorted(among[order], keys, side="right") - 1
     at = order[np.maximum(found, 0)]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.postgres.binary_copy import INT4, Array, Column
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.parts import Entries, ListChange, Members, Remarked, join_entries, no_entries, pairs_of
-from foh_pg.tables.session import Session
 
 # Parts whose marks are replaced by one statement.
 PARTS_AT_ONCE = 500

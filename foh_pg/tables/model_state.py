@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import StateError
-from foh_pg.tables.session import Session
+from foh_pg.runs.session import Session
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -22,6 +22,10 @@ from foh_pg.tables.page_parts import ARRAY_BYTES, PAGE_BYTES, bit_bytes, key_byt
 
 IntArray = npt.NDArray[np.int64]
 
+# A center and a part in one number: the part stands in the lower bits.
+PART_BITS = 32
+PART_MASK = (1 << PART_BITS) - 1
+
 
 @dataclass(frozen=True)
 class Entries(SideBySide):
@@ -139,11 +143,11 @@ def change_lists(
     written = join_entries(index, [rest, opened])
     pairs = np.unique(pairs_of(loaded.centers, loaded.parts))
     deleted = pairs[np.isin(pairs, touched)]
-    return ListChange(deleted >> 32, deleted & 0xFFFFFFFF, _in_parts(index, written), remarked)
+    return ListChange(deleted >> PART_BITS, deleted & PART_MASK, _in_parts(index, written), remarked)
 
 
 def pairs_of(centers: IntArray, parts: IntArray) -> IntArray:
-    return (centers << 32) | parts
+    return (centers << PART_BITS) | parts
 
 
 def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
@@ -173,10 +177,17 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     used = np.bincount(at, weights=sizes, minlength=len(pairs))
     most = int(sizes.max(initial=0))
     # Pairs are ordered by center, then part: the last of a center stands before the first of the next.
+<<<<<<< HEAD
     last = np.searchsorted(pairs, (centers + 1) << 32) - 1
     known = (last >= 0) & (pairs[np.maximum(last, 0)] >> 32 == centers)
     part = pairs[np.maximum(last, 0)] & 0xFFFFFFFF
     full = used[np.maximum(last, 0)] + most > _room(index)
+=======
+    last = np.searchsorted(pairs, (centers + 1) << PART_BITS) - 1
+    known = (last >= 0) & (pairs[np.maximum(last, 0)] >> PART_BITS == centers)
+    part = pairs[np.maximum(last, 0)] & PART_MASK
+    full = used[np.maximum(last, 0)] + most > PAGE_BYTES
+>>>>>>> main
     tails: IntArray = np.where(known, part + full, 0).astype(np.int64)
     return tails
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foh_pg.tables.run import Progress, Run, Stopped
+from foh_pg.runs.run import Progress, Run, Stopped
 from foh_pg.updater.build import build, rebuild, rollback
 from foh_pg.updater.update import BATCH_SIZE, update
 

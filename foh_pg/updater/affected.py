@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
+from foh_pg.model.model import Model
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member, positions
-from foh_pg.tables.model import Model
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import read_by_key
 
 # Members looked at in all: the more lists there are, the fewer of each, so that the cost does not grow.

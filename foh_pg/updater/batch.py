@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT8
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items, no_items, read_items
 from foh_pg.tables.keys import KeyArray, member
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, join_rows, no_rows, read_by_key, read_with_far
 from foh_pg.updater import training
 from foh_pg.updater.handover import PENDING, Handover
-from foh_pg.updater.state import State
+from foh_pg.updater.index_state import State
 
 MARKERS = """
 SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t

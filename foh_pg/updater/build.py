@@ -13,18 +13,18 @@ import numpy.typing as npt
 from foh_pg.arrays.label_habits import strange_labels
 from foh_pg.errors import BuildError
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
+from foh_pg.runs.run import Progress, Run, recorded
+from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.run import Progress, Run, recorded
-from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
+from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.pull import pull
-from foh_pg.updater.state import load
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
 from foh_pg.updater.weighing import with_ranking
@@ -88,7 +88,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     if kind == "build" and index.status == "ready" and index.version > 1:
         raise BuildError(
             f"index {name!r} is built already: foh-pg update {session.names['name']} keeps it up to date, "
-            f"foh-pg build {session.names['name']} --again trains anew"
+            f"foh-pg build {session.names['name']} --again trains it again"
         )
     run = Run(index.name, kind, index.version, index.version, progress=progress)
     with recorded(session, run):

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import hashing
-from foh_pg.tables.model import Model, Vectors, label_lists
-from foh_pg.tables.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
+from foh_pg.model.model import Model, Vectors, label_lists
+from foh_pg.model.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
 from foh_pg.tables.source import Rows
 
 Floats = npt.NDArray[np.float64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg import clustering
+from foh_pg.model.model import Model
 from foh_pg.tables.centers import Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.model import Model
 from foh_pg.tables.source import Rows
 
 # Rows of a sample for each center, at the least. Centers that are rows and no means would be twice as many,

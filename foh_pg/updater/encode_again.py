@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import Ragged
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, positions
 from foh_pg.tables.lists import read_members
-from foh_pg.tables.model import Model
 from foh_pg.tables.parts import Entries, Members, Remarked
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import read_by_key
 
 # Members that are read and encoded at a time.

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from foh_pg.errors import FenceError
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import fill_samples
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.lists import write_parts
 from foh_pg.tables.parts import Entries, entries_of, join_entries, new_parts, no_entries
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_page
 from foh_pg.updater.install import Change
 from foh_pg.updater.nearest_rows import Neighbors

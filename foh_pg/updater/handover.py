@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model_state import PRESENT, Arrays, load_arrays
-from foh_pg.tables.session import Session
 
 # Recent held-out rows that models are compared on, and rows that wait to be learned from.
 HELD_OUT = 1000

@@ -16,17 +16,17 @@ from foh_pg.arrays.codes import pack
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Bits, HalfVector, Vector
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, replace_centers, write_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items, items_from_lists, write_items
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.lists import write_lists
-from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_arrays
 from foh_pg.tables.parts import ListChange
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.served_model import Served
 

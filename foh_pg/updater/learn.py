@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import join_rows
 from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, handover_after
 from foh_pg.updater.handover import Handover
-from foh_pg.updater.state import State
+from foh_pg.updater.index_state import State
 from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
 
 # At most this many deleted and changed keys wait for the next stage; with more, the learner forgets at once.

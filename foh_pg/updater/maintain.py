@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray, nearest
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, make_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, member
 from foh_pg.tables.lists import read_lists
-from foh_pg.tables.session import Session
 
 # A list this many times as long as it should be is split, unless it has no more than SHORT_LIST members.
 LONG_LIST = 3.0

@@ -8,26 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray
+from foh_pg.model.model import Model
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items, items_of, moved_items, read_items
 from foh_pg.tables.keys import KeyArray, member, positions
 from foh_pg.tables.lists import read_lists, read_tails
-from foh_pg.tables.model import Model
 from foh_pg.tables.parts import Entries, change_lists, entries_of, join_entries
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows
 from foh_pg.updater.affected import Affected, find_affected
 from foh_pg.updater.batch import Batch, with_rows
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
+from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change, Merged
 from foh_pg.updater.learn import Learned
 from foh_pg.updater.maintain import Moves, maintain
 from foh_pg.updater.placing import held_of
 from foh_pg.updater.served_model import Placed, Served
-from foh_pg.updater.state import State
 
 IntArray = npt.NDArray[np.int64]
 
@@ -93,7 +93,7 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
     with run.phase("centers"):
         moves = _maintain(work, work.centers.with_(stale=affected.stale))
     with run.phase("encode"):
-        joining, homes = _place(work, moves.centers)
+        joining, homes = _join(work, moves.centers)
     opened = work.centers.ids[affected.lists]
     left = np.union1d(named.items.lists(), moves.old)
     joined = np.union1d(homes, moves.new)
@@ -157,7 +157,7 @@ def _maintain(work: Merging, centers: Centers) -> Moves:
     return Moves.none(work.index, choose_centers(work.index, work.model, len(rows), rows))
 
 
-def _place(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
+def _join(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     """What the rows of the batch add to lists, and the ids of their centers (n, homes)."""
     rows = work.batch.rows
     held = held_of(work.model, rows)
@@ -185,9 +185,9 @@ def _changes(
     """Turn homes into changes of lists, items and centers."""
     index, batch, entries = work.index, work.batch, loaded.entries
     leaving = member(entries.keys, np.concatenate([batch.keys, loaded.missing]))
-    place = _moving(entries, moves)
-    goes = (place >= 0) & ~leaving
-    moved = entries.take(goes).moved(moves.new[place[goes]])
+    move = _moving(entries, moves)
+    goes = (move >= 0) & ~leaving
+    moved = entries.take(goes).moved(moves.new[move[goes]])
     leaving |= goes
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
@@ -204,7 +204,7 @@ def _changes(
 
 
 def _moving(entries: Entries, moves: Moves) -> IntArray:
-    """For each entry its place among the members that move, -1 where it stays."""
+    """For each entry its position among the members that move, -1 where it stays."""
     found = np.full(len(entries), -1, dtype=np.int64)
     for center in np.unique(moves.old).tolist():
         where = np.flatnonzero(entries.centers == center)

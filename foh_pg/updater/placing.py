@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from foh_pg.tables.model import Model
+from foh_pg.model.model import Model
 from foh_pg.tables.source import Rows
 
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from foh_pg import clustering
 from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import INT8
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 
 # Entries moved in one go.
 AT_ONCE = 5000

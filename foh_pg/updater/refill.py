@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foh_pg import clustering
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import no_centers
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.updater.batch import Batch, read_batch
 from foh_pg.updater.fill import fill
 from foh_pg.updater.handover import Handover
+from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change
 from foh_pg.updater.learn import Learned, learn
 from foh_pg.updater.plan import make_plan, survey, with_geometry
 from foh_pg.updater.served_model import Placed
-from foh_pg.updater.state import State
 from foh_pg.updater.weighing import with_ranking
 
 # An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it

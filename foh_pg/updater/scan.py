@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg.arrays.codes import hamming
+from foh_pg.model.model import Model, Vectors, label_lists
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model, Vectors, label_lists
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_page
 
 PAGE_ROWS = 4096

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foh_pg.geometry import Geometry
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Vector
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.session import Session
 
 PRESENT_MODEL = """
 SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m

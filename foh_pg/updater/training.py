@@ -12,9 +12,9 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
+from foh_pg.model.model import Model, label_lists, typical_distance
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model, label_lists, typical_distance
 from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.source import Rows
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.source import Rows
 from foh_pg.updater.scan import exact_distances, sharing
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.learners import Learner
+from foh_pg.model.model import Model
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model import Model
 from foh_pg.tables.model_state import PRESENT, UNFINISHED, Arrays, delete_arrays, load_arrays, save_arrays
-from foh_pg.tables.session import Session
 from foh_pg.updater import training
 from foh_pg.updater.handover import Handover
 

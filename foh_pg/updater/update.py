@@ -6,17 +6,17 @@ import time
 from dataclasses import dataclass
 
 from foh_pg.errors import BuildError
+from foh_pg.runs.run import Progress, Run, recorded
+from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.run import Progress, Run, recorded
-from foh_pg.tables.session import Session, Target, open_session
 from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
+from foh_pg.updater.index_state import State, load
 from foh_pg.updater.install import install
 from foh_pg.updater.learn import learn
 from foh_pg.updater.merge import merge
 from foh_pg.updater.pull import pull
 from foh_pg.updater.refill import empty, must_refill, refill
-from foh_pg.updater.state import State, load
 from foh_pg.updater.unfinished import discard_plan
 
 BATCH_SIZE = 2000

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Reached
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Reached
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.chances import learn_chances
 from foh_pg.updater.training import held_out

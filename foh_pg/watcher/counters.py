@@ -13,7 +13,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from foh_pg.tables.run import Run
+from foh_pg.runs.run import Run
 
 # name, type, help
 METRICS = (

@@ -9,8 +9,8 @@ import psycopg
 from psycopg.rows import class_row
 
 from foh_pg.errors import SessionError
-from foh_pg.tables.run_metrics import readable
-from foh_pg.tables.session import STANDBY
+from foh_pg.runs.run_metrics import readable
+from foh_pg.runs.session import STANDBY
 from foh_pg.watcher.counters import Counters
 
 POLL = """/*NO LOAD BALANCE*/

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, one_line
-from foh_pg.tables.run import Run, Stopped
+from foh_pg.runs.run import Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
 from foh_pg.watcher.backoff import Backoff

@@ -12,10 +12,10 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.arrays.codes import unpack
+from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import INT8, Bits, copy_in
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.model import Model
-from foh_pg.tables.session import open_session
 from foh_pg.updater.served_model import read_served
 from lab.search.contenders import Contender, Form, index_size
 from lab.search.table import Rows

@@ -69,7 +69,7 @@ class Stream:
     def run(self) -> Iterator[Record]:
         self._prepare()
         size = self.settings.batch
-        # Where rows that arrive next ask, somebody must be left to ask at the end.
+        # If the rows that arrive next are the queries, some must be left for the end.
         total = len(self.arriving) - (size if self.settings.ask == "next" else 0)
         stops = [*range(self.settings.start + size, total, size), total]
         compared = {

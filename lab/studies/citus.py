@@ -23,9 +23,9 @@ from psycopg.conninfo import make_conninfo
 
 from foh_pg import updater
 from foh_pg.index.sync_index import Index
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import open_session
 from foh_pg.updater.pull import pull
 
 KINDS = {"one": 0, "eight": 8, "thirty": 32}

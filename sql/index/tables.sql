@@ -12,7 +12,7 @@ CREATE TABLE {projection} (
 ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
 
 -- foh: table quantizer
--- How geometry bits are made of a row: one row, made anew only together with all lists.
+-- How geometry bits are made of a row: one row, which changes only when all lists are made again.
 CREATE TABLE {quantizer} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -94,7 +94,7 @@ CREATE TABLE {item} (
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
--- (version 0, center 0), are read by every search. Nobody looks up d and l by center: theirs is the greatest int.
+-- (version 0, center 0), are read by every search. Entries d and l are never looked up by center, and have the greatest int there.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},

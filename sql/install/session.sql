@@ -91,7 +91,7 @@ BEGIN
         SELECT format('function foh.%I belongs to %I', p.proname, pg_get_userbyid(p.proowner)) FROM pg_proc p WHERE p.pronamespace = schema.oid AND p.proowner <> schema.owner
     ) o;
     IF problem IS NOT NULL THEN
-        RAISE EXCEPTION 'database % has a schema foh that foh_pg did not make, or that somebody has changed: %',
+        RAISE EXCEPTION 'database % has a schema foh that foh_pg did not make, or that was changed since: %',
             quote_ident(current_database()), problem
             USING ERRCODE = 'FH001', HINT = 'Nothing in it was read. Find out who made it; foh_pg needs the name of the schema.';
     END IF;

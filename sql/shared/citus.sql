@@ -123,9 +123,9 @@ BEGIN
 END
 $function$;
 
--- Sets the role and the settings under which Citus makes objects on all nodes: as foh's owner, shard after shard. Returns
--- what they were.
-CREATE OR REPLACE FUNCTION foh._begin_spread(i foh.index) RETURNS text[]
+-- Sets the role and the settings under which Citus makes objects on all nodes: as foh's owner, shard after shard. Returns what they were;
+-- given that, puts them back.
+CREATE OR REPLACE FUNCTION foh._spread(given text[] DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -133,19 +133,10 @@ DECLARE
     was constant text[] := ARRAY[current_setting('role'), current_setting('citus.enable_ddl_propagation'), current_setting('citus.enable_unsafe_triggers'),
                                  current_setting('citus.multi_shard_modify_mode')];
 BEGIN
-    PERFORM foh._end_spread(ARRAY[was[1], 'on', 'on', 'sequential']);
+    given := coalesce(given, ARRAY[was[1], 'on', 'on', 'sequential']);
+    PERFORM set_config('role', given[1], true), set_config('citus.enable_ddl_propagation', given[2], true),
+            set_config('citus.enable_unsafe_triggers', given[3], true), set_config('citus.multi_shard_modify_mode', given[4], true);
     RETURN was;
-END
-$function$;
-
--- Puts back what foh._begin_spread changed.
-CREATE OR REPLACE FUNCTION foh._end_spread(was text[]) RETURNS void
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    PERFORM set_config('role', was[1], true), set_config('citus.enable_ddl_propagation', was[2], true),
-            set_config('citus.enable_unsafe_triggers', was[3], true), set_config('citus.multi_shard_modify_mode', was[4], true);
 END
 $function$;
 
@@ -255,7 +246,7 @@ BEGIN
         RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
             USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
     END IF;
-    was := foh._begin_spread(i);
+    was := foh._spread();
     fresh := to_regclass(names ->> 'inbox') IS NULL;
     IF fresh THEN
         EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'node_tables'), names);
@@ -286,7 +277,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()', t.name, t.event, i.source_name, t.rows, names ->> 'note');
     END LOOP;
     EXECUTE foh._render('SELECT {record_shards}()', names);
-    PERFORM foh._end_spread(was);
+    PERFORM foh._spread(was);
 END
 $function$;
 
@@ -305,7 +296,7 @@ BEGIN
     IF to_regclass(names ->> 'inbox') IS NULL THEN
         RETURN;
     END IF;
-    was := foh._begin_spread(i);
+    was := foh._spread();
     FOR t IN SELECT g.tgname FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgfoid = to_regproc(names ->> 'note') LOOP
         EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, i.source_name);
     END LOOP;
@@ -316,7 +307,7 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s', t.signature);
     END LOOP;
     EXECUTE foh._render('DROP TABLE IF EXISTS {token}, {inbox}', names);
-    PERFORM foh._end_spread(was);
+    PERFORM foh._spread(was);
 END
 $function$;
 
@@ -329,10 +320,10 @@ DECLARE
     was text[];
 BEGIN
     IF foh._citus_kind(i.source) = 'distributed' THEN
-        was := foh._begin_spread(i);
+        was := foh._spread();
         EXECUTE format(CASE WHEN revoke THEN 'REVOKE EXECUTE ON FUNCTION %s FROM %I' ELSE 'GRANT EXECUTE ON FUNCTION %s TO %I' END,
                        to_regproc(foh._node_names(i) ->> 'waiting')::regprocedure, role);
-        PERFORM foh._end_spread(was);
+        PERFORM foh._spread(was);
     END IF;
 END
 $function$;

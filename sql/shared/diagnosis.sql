@@ -1,6 +1,6 @@
 -- What is wrong with an index, and which statement helps.
 
--- The tables and functions that an index should have and has not: somebody dropped them.
+-- The tables and functions of an index that were dropped.
 CREATE OR REPLACE FUNCTION foh._missing_objects(i foh.index) RETURNS TABLE (name text, is_table boolean)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

@@ -130,7 +130,7 @@ $function$;
 
 -- Whether the source of an index is known to look as recorded. The answer is computed once, when a statement of a search is
 -- planned, and costs the searches after that nothing. The function is IMMUTABLE for this reason alone. It is safe because
--- PostgreSQL plans the statement anew after every ALTER of the table, as long as the oid of the table stands in the statement
+-- PostgreSQL plans the statement again after every ALTER of the table, as long as the oid of the table stands in the statement
 -- as a constant and not in a variable.
 -- The arguments are what was recorded when the function of the search was made; in a restored database the table has another oid.
 -- True means that the source looks as recorded. False means that this is not known, and each search has to check by itself. The

@@ -37,11 +37,11 @@ DECLARE
     published text;
 BEGIN
     PERFORM foh._require_owner();
-    PERFORM foh._check_name(name);
+    PERFORM foh._check_arguments(name, bits, distance);
     IF source IS NULL THEN
         RAISE EXCEPTION 'foh: source is NULL: name the table' USING ERRCODE = 'null_value_not_allowed';
     ELSIF (labels_from IS NULL) <> (labels_key IS NULL) OR (labels_from IS NOT NULL AND labels IS NULL) THEN
-        RAISE EXCEPTION 'foh: labels in a table of their own need three arguments: labels_from (the table), labels_key (its column with the key) and labels (its column with the label)'
+        RAISE EXCEPTION 'foh: labels that are in another table need three arguments: labels_from (that table), labels_key (its column with the key) and labels (its column with the label)'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     i.name := name;
@@ -56,7 +56,6 @@ BEGIN
     -- The options that are used most have arguments of their own.
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
-    PERFORM foh._check_arguments(i);
     i := foh._inspect_source(i);
     i.included := foh._inspect_included(i, include, NULL);
     i.dimensions := foh._check_dimensions(i, dimensions);

@@ -1,4 +1,4 @@
--- Who works on an index: one updater at a time, and nobody else while its triggers are changed.
+-- Locks: one updater at a time works on an index, and its tables are locked while triggers change.
 
 -- Only one at a time may build, update, roll back, refresh or drop an index. This lock is a courtesy; the fence, which keeps two
 -- updaters apart for certain, is foh.index.version. Work of one transaction locks the row of foh.updating; an updater, which
@@ -23,7 +23,7 @@ END
 $function$;
 
 -- The server process of the updater that works on an index; null where there is none. The row of foh.updating holds for as long
--- as that process, in a session of that role, has the advisory lock with that random key. Nobody can pretend: another process
+-- as that process, in a session of that role, has the advisory lock with that random key. This cannot be forged: another process
 -- may take the same key, but has another number; a later process may get the same number, but not in a session of that role.
 CREATE OR REPLACE FUNCTION foh._holder(index int) RETURNS int
 LANGUAGE sql STABLE

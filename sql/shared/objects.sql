@@ -91,8 +91,8 @@ BEGIN
 END
 $function$;
 
--- Drops the functions of an index that were made anew with other arguments: CREATE OR REPLACE leaves the old one beside the new
--- one, and a call that fits both is refused. before: where each function stood in pg_proc (ctid) before they were made anew.
+-- Drops the functions of an index that were made again with other arguments: CREATE OR REPLACE leaves the old one beside the new
+-- one, and a call that fits both is refused. before: where each function stood in pg_proc (ctid) before that.
 -- Roles that may execute a dropped function may execute its successor. An object that depends on such a function is never
 -- dropped: its author must decide.
 CREATE OR REPLACE FUNCTION foh._drop_outdated(i foh.index, before tid[]) RETURNS void
@@ -120,7 +120,7 @@ BEGIN
             GET STACKED DIAGNOSTICS users = PG_EXCEPTION_DETAIL;
             RAISE EXCEPTION 'foh: % is replaced by %, and other objects use it', f.signature, f.successor
                 USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users,
-                      HINT = 'Drop these, try again, and create them anew with the new arguments.';
+                      HINT = 'Drop these, try again, and create them again with the new arguments.';
         END;
     END LOOP;
 END

@@ -48,7 +48,7 @@ AS $function$
     ('triggers', '"auto"', false, NULL, NULL, NULL, '{auto,statement,row,always}', 'now',
      'auto, statement, row, or always (row triggers that fire on replication too)'),
     ('seed', '0', false, true, 0, 4294967295, NULL, 'rebuild',
-     'of the first hash functions and of the learner')
+     'where the random numbers of the first hash functions and of the learner begin: the same seed, the same numbers')
 $function$;
 
 -- Every option of an index and its default.
@@ -110,22 +110,9 @@ BEGIN
 END
 $function$;
 
--- Checks the arguments of foh.create_index that can be judged without the table.
-CREATE OR REPLACE FUNCTION foh._check_arguments(i foh.index) RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    IF i.bits IS NULL OR i.bits NOT BETWEEN 8 AND 1024 THEN
-        RAISE EXCEPTION 'foh: bits is %, it must be between 8 and 1024 (64 suits most tables)', coalesce(i.bits::text, 'NULL') USING ERRCODE = 'invalid_parameter_value';
-    ELSIF i.distance IS NULL OR i.distance NOT IN ('cosine', 'l2', 'ip') THEN
-        RAISE EXCEPTION 'foh: distance is %, it must be cosine, l2 or ip', coalesce(quote_literal(i.distance), 'NULL') USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-END
-$function$;
-
--- The name of an index begins the names of its tables and functions, and is written into them.
-CREATE OR REPLACE FUNCTION foh._check_name(name text) RETURNS void
+-- Checks the arguments of foh.create_index that can be judged without the table. The name of an index begins the names of its tables and
+-- functions, and is written into them.
+CREATE OR REPLACE FUNCTION foh._check_arguments(name text, bits int, distance text) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -136,9 +123,13 @@ BEGIN
         RAISE EXCEPTION 'foh: % cannot be the name of an index', quote_nullable(name)
             USING ERRCODE = 'invalid_name',
                   HINT = 'A name has lower-case letters, digits and underscores, 40 at the most, and begins with a letter: products, or shop_items_2.';
-    ELSIF EXISTS (SELECT FROM foh.index x WHERE x.name = _check_name.name) THEN
+    ELSIF EXISTS (SELECT FROM foh.index x WHERE x.name = _check_arguments.name) THEN
         RAISE EXCEPTION 'foh: index % exists already', quote_literal(name) USING ERRCODE = 'duplicate_object',
             HINT = format('SELECT foh.drop_index(%L) removes it.', name);
+    ELSIF bits IS NULL OR bits NOT BETWEEN 8 AND 1024 THEN
+        RAISE EXCEPTION 'foh: bits is %, it must be between 8 and 1024 (64 suits most tables)', coalesce(bits::text, 'NULL') USING ERRCODE = 'invalid_parameter_value';
+    ELSIF distance IS NULL OR distance NOT IN ('cosine', 'l2', 'ip') THEN
+        RAISE EXCEPTION 'foh: distance is %, it must be cosine, l2 or ip', coalesce(quote_literal(distance), 'NULL') USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT min(o.object) INTO taken FROM foh._object_names(name) o
     WHERE EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relname = o.object)

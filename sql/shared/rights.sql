@@ -215,20 +215,6 @@ AS $function$
     ) AS r (lacks, missing) WHERE c.oid = i.source AND r.lacks AND r.missing IS NOT NULL
 $function$;
 
--- What each right lets a role do in foh, and what it lets the role see: the words that foh.grant returns.
-CREATE OR REPLACE FUNCTION foh._right(kind text, revoke boolean) RETURNS TABLE (may text, exposes text)
-LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT CASE WHEN revoke THEN 'nothing of this any more: ' ELSE '' END || t.may, CASE WHEN NOT revoke THEN t.exposes END
-    FROM (VALUES
-        ('reader', 'search, with its own rights on the table',
-         'what a search returns; and, if the role calls the inner step (_near) itself, keys of rows that row-level security hides, and how near they are, and by _chances which labels there are; no table of foh'),
-        ('updater', 'build, update, roll back, evaluate, check and repair all indexes',
-         'all indexes: keys, codes, labels, centers; and, through their functions, key, embedding and labels of all rows of their tables, row-level security or not; it can lock tables of foh and so stop searches')
-    ) AS t (kind, may, exposes) WHERE t.kind = $1
-$function$;
-
 -- Lets a role search indexes (reader: the index of that name, or all that there are) or keep all of them up to date (updater), or takes
 -- the right back. Called by the owner of schema foh. Returns a row per role and index: what the role may do now, what that exposes, and
 -- what the role lacks outside of foh, as statements. The rights are plain ones: \dp and \df+ show them.
@@ -250,7 +236,15 @@ BEGIN
             RAISE EXCEPTION 'foh: an updater keeps all indexes up to date: leave out the name %', quote_literal($1) USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
-    FOR g IN SELECT * FROM (VALUES ('reader', $2), ('updater', $3)) AS v (kind, role) WHERE v.role IS NOT NULL LOOP
+    FOR g IN
+        SELECT v.kind, v.role, CASE WHEN revoke THEN 'nothing of this any more: ' ELSE '' END || v.may AS may, CASE WHEN NOT revoke THEN v.exposes END AS exposes
+        FROM (VALUES
+            ('reader', $2, 'search, with its own rights on the table',
+             'what a search returns; and, if the role calls the inner step (_near) itself, keys of rows that row-level security hides, and how near they are; no table of foh'),
+            ('updater', $3, 'build, update, roll back, evaluate, check and repair all indexes',
+             'all indexes: keys, codes, labels, centers; and, through their functions, key, embedding and labels of all rows of their tables, row-level security or not; it can lock tables of foh and so stop searches')
+        ) AS v (kind, role, may, exposes) WHERE v.role IS NOT NULL
+    LOOP
         IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = g.role) THEN
             RAISE EXCEPTION 'foh: there is no role %', quote_ident(g.role) USING ERRCODE = 'undefined_object';
         ELSIF g.role = foh._owner() THEN
@@ -259,13 +253,12 @@ BEGIN
             PERFORM foh._grant_updating(g.role, revoke);
             -- A reader keeps what searches need.
             PERFORM foh._grant_reading(x, g.role, false) FROM foh.index x WHERE g.role IN (SELECT foh._readers(x));
-            RETURN QUERY SELECT g.role, g.kind, NULL::text, t.may, t.exposes, NULL::text FROM foh._right(g.kind, revoke) t;
+            RETURN QUERY SELECT g.role, g.kind, NULL::text, g.may, g.exposes, NULL::text;
             CONTINUE;
         END IF;
         FOR i IN SELECT x.* FROM foh.index x WHERE $1 IS NULL OR x.name = $1 ORDER BY x.name LOOP
             PERFORM foh._grant_reading(i, g.role, revoke);
-            RETURN QUERY SELECT g.role, g.kind, i.name, t.may, t.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role) END
-                         FROM foh._right(g.kind, revoke) t;
+            RETURN QUERY SELECT g.role, g.kind, i.name, g.may, g.exposes, CASE WHEN NOT revoke THEN foh._missing_rights(i, g.role) END;
         END LOOP;
     END LOOP;
     PERFORM foh._end_local(citus);

@@ -1,7 +1,7 @@
 -- What the searches of all indexes share.
 
 -- What the ranking of a search is made of, where the model or an option of the index does not say otherwise. PostgreSQL and Python
--- (foh_pg/tables/ranking.py) read the same numbers here.
+-- (foh_pg/model/ranking.py) read the same numbers here.
 -- looked, looked_times: how many of the nearest rows by bits the labels choose among, at least and for each row wanted. voters: how many of
 -- them vote. probes_default, shortlist_default: lists and rows that a search reads before held-out rows were asked. weight_code_default,
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
@@ -55,7 +55,7 @@ AS $function$
         WHEN 'building' THEN 'the index is being built'
         WHEN 'changed' THEN 'the source has changed'
         WHEN 'resync' THEN 'the source must be read again'
-        WHEN 'unplaced' THEN 'many rows wait that no list leads to'
+        WHEN 'unplaced' THEN 'too many rows are in no list yet: the next update places them'
         WHEN 'small' THEN 'the index is small'
         WHEN 'asked' THEN 'recall 1 asks for the exact answer'
         WHEN NULL THEN NULL

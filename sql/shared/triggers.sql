@@ -1,61 +1,48 @@
 -- The triggers that an index has on the tables of the application, and the partitions, whose changes fire none.
 
--- Puts the triggers of an index on its tables. Can be repeated; foh.refresh does.
+-- Puts the triggers of an index on its tables, where they are missing or disabled. One statement trigger per event, since transition
+-- tables allow no more; row triggers where partitions are written directly. Never with a column list: it would block ALTER COLUMN TYPE on
+-- the application's table.
 CREATE OR REPLACE FUNCTION foh._attach(i foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    enabled constant "char" := CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END;
+    locked boolean := false;
+    t record;
 BEGIN
     IF foh._citus_kind(i.source) = 'distributed' THEN
         PERFORM foh._attach_distributed(i);
         RETURN;
     END IF;
-    -- Tables are locked only where a trigger must be made or enabled.
-    IF EXISTS (SELECT FROM unnest(ARRAY[i.source, i.labels_from]) AS t (relation) CROSS JOIN unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)
-               WHERE t.relation IS NOT NULL
-                 AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relation AND g.tgname = format('foh_%s_%s', i.name, e.event)
-                                 AND g.tgenabled = CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END::"char")) THEN
-        PERFORM foh._lock_tables(i, 'SHARE ROW EXCLUSIVE', false);
-    END IF;
-    PERFORM foh._put_triggers(i, i.source, 'capture', i.row_triggers);
-    IF i.labels_from IS NOT NULL THEN
-        PERFORM foh._put_triggers(i, i.labels_from, 'capturelabels',
-                                  i.row_triggers OR (SELECT relkind = 'p' FROM pg_class WHERE oid = i.labels_from));
-    END IF;
-END
-$function$;
-
--- Puts the triggers of an index on one of its tables, where they are missing or disabled. One statement trigger per event, since
--- transition tables allow no more; row triggers where partitions are written directly. Never with a column list: it
--- would block ALTER COLUMN TYPE on the application's table.
-CREATE OR REPLACE FUNCTION foh._put_triggers(i foh.index, relation regclass, suffix text, per_row boolean) RETURNS void
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    t record;
-BEGIN
     FOR t IN
-        SELECT format('foh_%s_%s', i.name, lower(event)) AS name, event,
-               CASE WHEN event = 'TRUNCATE' THEN 'FOR EACH STATEMENT'
-                    WHEN per_row THEN 'FOR EACH ROW'
-                    ELSE rows || ' FOR EACH STATEMENT' END AS form
-        FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
-                     ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
-                     ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
-                     ('TRUNCATE', '')) AS e (event, rows)
+        SELECT r.relation::regclass AS relation, r.suffix, n.name, e.event, g.tgenabled,
+               CASE WHEN e.event <> 'TRUNCATE' AND r.per_row THEN 'FOR EACH ROW' ELSE CASE WHEN r.per_row THEN '' ELSE e.rows END || ' FOR EACH STATEMENT' END AS form
+        FROM (VALUES (i.source, 'capture', i.row_triggers),
+                     (i.labels_from, 'capturelabels', i.row_triggers OR (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = i.labels_from))) AS r (relation, suffix, per_row)
+        CROSS JOIN (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
+                           ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
+                           ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
+                           ('TRUNCATE', '')) AS e (event, rows)
+        CROSS JOIN LATERAL format('foh_%s_%s', i.name, lower(e.event)) AS n (name)
+        LEFT JOIN pg_trigger g ON g.tgrelid = r.relation AND g.tgname = n.name
+        WHERE r.relation IS NOT NULL AND g.tgenabled IS DISTINCT FROM enabled
     LOOP
-        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relation AND tgname = t.name) THEN
-            EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s EXECUTE FUNCTION foh.%I()',
-                           t.name, t.event, relation, t.form, i.name || '_' || suffix);
+        -- Tables are locked only if a trigger must be made or enabled.
+        IF NOT locked THEN
+            PERFORM foh._lock_tables(i, 'SHARE ROW EXCLUSIVE', false);
+            locked := true;
         END IF;
-        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relation AND tgname = t.name
-                   AND tgenabled <> CASE i.options ->> 'triggers' WHEN 'always' THEN 'A' ELSE 'O' END::"char") THEN
-            IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = relation) THEN
-                RAISE EXCEPTION 'foh: trigger % of % must be enabled by the owner of the table', quote_ident(t.name), relation
+        IF t.tgenabled IS NULL THEN
+            EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s EXECUTE FUNCTION foh.%I()', t.name, t.event, t.relation, t.form, i.name || '_' || t.suffix);
+        END IF;
+        IF coalesce(t.tgenabled, 'O') <> enabled THEN
+            IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = t.relation) THEN
+                RAISE EXCEPTION 'foh: trigger % of % must be enabled by the owner of the table', quote_ident(t.name), t.relation
                     USING ERRCODE = 'insufficient_privilege', HINT = 'Leave the option triggers at auto, or give the table to the owner of schema foh.';
             END IF;
-            EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', relation, CASE i.options ->> 'triggers' WHEN 'always' THEN 'ALWAYS' END, t.name);
+            EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', t.relation, CASE enabled WHEN 'A' THEN 'ALWAYS' END, t.name);
         END IF;
     END LOOP;
 END
@@ -124,7 +111,7 @@ BEGIN
             EXECUTE format('SELECT foh.%I($1, $2)', i.name || '_follow') INTO n USING r.lost, r.attached;
             queued := queued + n;
         ELSIF r.lost OR r.attached <> '{}' THEN
-            -- As after TRUNCATE of the whole table of labels: which rows had these labels, nobody knows.
+            -- As after TRUNCATE of the whole table of labels: it is not known which rows had these labels.
             EXECUTE format('INSERT INTO foh.%I (op, version, center) VALUES (''r'', 0, 0)', i.name || '_stream');
             queued := queued + 1;
         END IF;

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from foh_pg.cli import update
-from foh_pg.tables.session import Session
+from foh_pg.runs.session import Session
 from tests.acceptance.test_cli import CommandLine
 from tests.support.digits import create_index, create_table, insert, violations
 from tests.support.postgres import Database

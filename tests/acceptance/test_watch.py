@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from foh_pg.postgres.embedded import EmbeddedServer
-from foh_pg.tables.session import Session
+from foh_pg.runs.session import Session
 from foh_pg.updater import update
 from tests.support.digits import create_index, create_table, insert, violations, waiting
 from tests.support.postgres import SETTINGS, Database, Server

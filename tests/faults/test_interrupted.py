@@ -16,8 +16,8 @@ from foh_pg import updater
 from foh_pg.errors import BusyError, FenceError, FohError, SessionError
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
+from foh_pg.runs.session import open_session
 from foh_pg.schema.migrations import migrate
-from foh_pg.tables.session import open_session
 from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import SETTINGS, Database, install_pgvector
 from tests.support.recorded_state import recorded_state
@@ -110,7 +110,7 @@ def test_lock_taken_over(prepared: Connection, database: Database) -> None:
 def test_the_fence_stands_without_the_lock(
     prepared: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foh_pg.tables.session.Session.check", lambda self: None)
+    monkeypatch.setattr("foh_pg.runs.session.Session.check", lambda self: None)
 
     def take_over() -> None:
         prepared.execute("SELECT pg_advisory_unlock_all()")

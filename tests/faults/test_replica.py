@@ -20,8 +20,8 @@ from foh_pg import Index, updater
 from foh_pg.errors import InputError, LagError, SessionError
 from foh_pg.index import calls
 from foh_pg.postgres.embedded import EmbeddedServer, server_user
+from foh_pg.runs import session
 from foh_pg.schema.migrations import migrate
-from foh_pg.tables import session
 from foh_pg.updater.update import LAST, WAITING
 from tests.support.digits import create_index, create_table, digits, insert, vector, waiting
 from tests.support.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector

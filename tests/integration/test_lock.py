@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors, sql
 
 from foh_pg.errors import BusyError
-from foh_pg.tables.session import Session
+from foh_pg.runs.session import Session
 from foh_pg.updater.update import update
 from tests.support.postgres import Database
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from foh_pg import AsyncIndex, Index
 from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.session import open_session
 from foh_pg.updater import build, update
 from foh_pg.updater.chances import leans
 from foh_pg.updater.served_model import read_served

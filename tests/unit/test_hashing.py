@@ -8,9 +8,9 @@ import numpy as np
 
 from foh_pg.arrays.codes import unpack
 from foh_pg.geometry import Geometry
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import Ranking
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import Ranking
 
 
 def labelled(n=600, seed=0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foh_pg.tables.run import Run
+from foh_pg.runs.run import Run
 
 
 def test_json_has_the_notes_and_nothing_of_the_inside() -> None:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from foh_pg.errors import InputError
-from foh_pg.tables.run import Run
+from foh_pg.runs.run import Run
 from foh_pg.watcher import watch
 from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters

@@ -11,13 +11,13 @@ import pytest
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
+from foh_pg.model.model import Model
+from foh_pg.model.ranking import Ranking, Reached
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.advise.indexing import Form, rows_of
 from foh_pg.quality.dataset import Dataset
 from foh_pg.quality.protocol import Protocol, Split
-from foh_pg.tables.model import Model
-from foh_pg.tables.ranking import Ranking, Reached
-from foh_pg.tables.run import Run
+from foh_pg.runs.run import Run
 from foh_pg.updater import weighing
 from foh_pg.updater.trial import Trial
 from foh_pg.updater.weighing import (

@@ -13,10 +13,10 @@ from foh_pg.arrays.labels import LabelSets
 from foh_pg.clustering import Metric
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
+from foh_pg.model.model import Model, label_lists
+from foh_pg.model.ranking import Ranking
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.protocol import Split
-from foh_pg.tables.model import Model, label_lists
-from foh_pg.tables.ranking import Ranking
 from foh_pg.tables.source import Rows
 from foh_pg.updater.trial import Trial
 from foh_pg.updater.weighing import QUERIES, weigh

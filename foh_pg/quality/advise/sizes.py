@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from foh_pg.clustering import target_centers
 from foh_pg.geometry import default_bits
+from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.quality.advise.sampling import Sample
-from foh_pg.tables.signature import SIGNATURE_BITS
 
 # Bytes of a row besides its bits: its entry in a list and its item, with headers and keys; and of a center
 # besides its vector and bits, which are there twice: in its table and in the index that a search reads.

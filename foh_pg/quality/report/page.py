@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 import foh_pg
+from foh_pg.model.ranking import ranking_text
 from foh_pg.quality.history import PastRun
 from foh_pg.quality.report.content import Content
 from foh_pg.quality.report.figures import Figure, figures
 from foh_pg.quality.report.svg import number, percent
-from foh_pg.tables.ranking import ranking_text
 
 STYLE = """
 :root { color-scheme: light; }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foh_pg.tables.ranking import CONSTANTS, LOOKED, Ranking
+from foh_pg.model.ranking import CONSTANTS, LOOKED, Ranking
 from foh_pg.updater.trial import Looked
 from tests.integration.search.shop import BITS, Shop, text, vectors
 

@@ -66,7 +66,9 @@ class TestFallbacks:
         with shop.connection.transaction():
             shop.run("SET LOCAL foh.defer = on")
             shop.fill(range(1000, 1201), vectors(201, seed=3))
-        assert shop.explain(QUERY)["fallback"] == "many rows wait that no list leads to"
+        assert (
+            shop.explain(QUERY)["fallback"] == "too many rows are in no list yet: the next update places them"
+        )
         both = np.vstack([BASE, vectors(201, seed=3)])
         assert shop.found(QUERY, 30) == [key if key < 200 else key + 800 for key in exact(both, 30)]
 

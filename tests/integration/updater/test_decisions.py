@@ -12,9 +12,9 @@ import pytest
 
 from foh_pg.errors import BuildError, IndexNotFound, InputError
 from foh_pg.learners import Learner
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
 from tests.support.digits import create_index, create_table, insert, violations

@@ -156,17 +156,19 @@ def test_other_distances(connection: Connection, distance: str) -> None:
 def test_refusals(connection: Connection) -> None:
     create_table(connection)
     create_index(connection)
-    with pytest.raises(InputError, match="no row to ask"):
+    with pytest.raises(InputError, match="no row can be the query"):
         evaluate(connection, "digits")
     failed = connection.execute("SELECT error, finished_at IS NOT NULL FROM foh.run").fetchone()
     assert failed is not None
-    assert "no row to ask" in failed[0]
+    assert "no row can be the query" in failed[0]
     assert failed[1]
     with pytest.raises(InputError, match="queries is 0"):
         evaluate(connection, "digits", queries=0)
     connection.execute("CREATE TABLE plain (id int PRIMARY KEY, embedding extensions.vector(2))")
     connection.execute("SELECT foh.create_index('plain', 'plain', 'embedding')")
-    with pytest.raises(InputError, match=r"'plain' has no row to ask.*there is none"):
+    with pytest.raises(
+        InputError, match=r"'plain' cannot be evaluated, since no row can be the query.*there is none"
+    ):
         evaluate(connection, "plain")
 
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from foh_pg.arrays.codes import unpack
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.session import open_session
 from foh_pg.updater import build, update
 from foh_pg.updater.served_model import read_served
 from tests.support.digits import create_index, create_table, insert, violations, waiting

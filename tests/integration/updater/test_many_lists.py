@@ -10,9 +10,9 @@ import pytest
 
 from foh_pg import clustering
 from foh_pg.clustering import levels
+from foh_pg.runs.session import open_session
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
-from foh_pg.tables.session import open_session
 from foh_pg.updater import build, maintain, plan, rebuild, refill, update
 from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import Database

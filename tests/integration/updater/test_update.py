@@ -7,9 +7,9 @@ import pytest
 
 from foh_pg.learners import Learner
 from foh_pg.quality.history import read_history
+from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.session import open_session
 from foh_pg.updater import build, rebuild, update
 from tests.support.digits import (
     HELD_OUT,
@@ -154,7 +154,7 @@ def test_where_all_tables_are_published(
 def test_runs_are_forgotten_one_day(
     streamed: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foh_pg.tables.run.REMEMBERED", 3)
+    monkeypatch.setattr("foh_pg.runs.run.REMEMBERED", 3)
     streamed.execute(
         "INSERT INTO foh.run (index, kind) SELECT id, 'update' FROM foh.index, generate_series(1, 7)"
     )

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from foh_pg.errors import one_line
-from foh_pg.tables.session import Session
+from foh_pg.runs.session import Session
 
 # Called with the name of a phase, how much of it is done, and of how much (0 where that is not known).
 Progress = Callable[[str, int, int], None]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA_ERROR = "FH001"
 
 
-class Session(Protocol):
+class Driver(Protocol):
     """The three things a migration asks of a connection."""
 
     def transaction(self) -> AbstractContextManager[Any]: ...
@@ -35,7 +35,7 @@ class Session(Protocol):
     def column(self, query: str) -> list[Any]: ...
 
 
-class PsycopgSession:
+class PsycopgDriver:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
 
@@ -50,7 +50,7 @@ class PsycopgSession:
             return cursor.execute(query.encode()).fetchall()
 
 
-class SQLAlchemySession:
+class SQLAlchemyDriver:
     def __init__(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "postgresql":
             raise InputError(f"foh_pg works on PostgreSQL, this connection is to {connection.dialect.name}")
@@ -84,11 +84,11 @@ def is_sqlalchemy(connection: Any) -> bool:
     return library is not None and isinstance(connection, library.Connection)
 
 
-def open_session(connection: Connection) -> Session:
+def driver_of(connection: Connection) -> Driver:
     if isinstance(connection, psycopg.Connection):
-        return PsycopgSession(connection)
+        return PsycopgDriver(connection)
     if is_sqlalchemy(connection):
-        return SQLAlchemySession(connection)
+        return SQLAlchemyDriver(connection)
     raise InputError(
         f"expected a psycopg.Connection or a sqlalchemy.Connection, got a {type(connection).__name__}"
     )

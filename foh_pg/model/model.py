@@ -16,9 +16,9 @@ from foh_pg import clustering, hashing
 from foh_pg.arrays.codes import CodeArray, pack
 from foh_pg.geometry import Geometry, Vectors
 from foh_pg.learners import Learner
+from foh_pg.model.ranking import Ranking
+from foh_pg.model.signature import SIGNATURE_BITS, SIGNATURE_BYTES
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.tables.ranking import Ranking
-from foh_pg.tables.signature import SIGNATURE_BITS, SIGNATURE_BYTES
 
 __all__ = ["Model", "Vectors", "label_lists", "typical_distance"]
 

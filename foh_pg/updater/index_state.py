@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from foh_pg.errors import FenceError
 from foh_pg.learners import Learner
+from foh_pg.runs.run import Run
+from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.run import Run
-from foh_pg.tables.session import Session
 from foh_pg.updater import training
 from foh_pg.updater.handover import Handover, load_handover, shape_of
 from foh_pg.updater.install import Change

@@ -233,7 +233,7 @@ class Session:
     def _refuse_standby(self) -> None:
         if self.one("SELECT pg_catalog.pg_is_in_recovery()")[0]:
             raise SessionError(
-                f"{self.connection.info.host} is a standby, which nobody can write to: connect to the primary"
+                f"{self.connection.info.host} is a standby, which is read-only: connect to the primary"
             )
 
 

@@ -12,7 +12,7 @@ from foh_pg.stores.documents import PIN, Documents, Source
 T = TypeVar("T")
 
 
-class Place:
+class StoreTable:
     """Where the documents of a store are. The table may come later than the store."""
 
     def __init__(self, source: Source) -> None:

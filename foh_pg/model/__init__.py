@@ -1,0 +1,1 @@
+"""What an index serves: hash functions, thresholds, and how a search ranks."""
