@@ -8,13 +8,9 @@ from typing import Any, Protocol
 
 from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
-<<<<<<< HEAD
-from foh_pg.postgres.binary_copy import Array, Bits, Column, Raw, Text
-=======
 from foh_pg.model.signature import SIGNATURE_BITS
-from foh_pg.postgres.binary_copy import Array, Bits, Column, Text
+from foh_pg.postgres.binary_copy import Array, Bits, Column, Raw, Text
 from foh_pg.runs.session import Session
->>>>>>> main
 from foh_pg.tables.keys import Keys
 
 FIND = """

@@ -177,17 +177,10 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     used = np.bincount(at, weights=sizes, minlength=len(pairs))
     most = int(sizes.max(initial=0))
     # Pairs are ordered by center, then part: the last of a center stands before the first of the next.
-<<<<<<< HEAD
-    last = np.searchsorted(pairs, (centers + 1) << 32) - 1
-    known = (last >= 0) & (pairs[np.maximum(last, 0)] >> 32 == centers)
-    part = pairs[np.maximum(last, 0)] & 0xFFFFFFFF
-    full = used[np.maximum(last, 0)] + most > _room(index)
-=======
     last = np.searchsorted(pairs, (centers + 1) << PART_BITS) - 1
     known = (last >= 0) & (pairs[np.maximum(last, 0)] >> PART_BITS == centers)
     part = pairs[np.maximum(last, 0)] & PART_MASK
-    full = used[np.maximum(last, 0)] + most > PAGE_BYTES
->>>>>>> main
+    full = used[np.maximum(last, 0)] + most > _room(index)
     tails: IntArray = np.where(known, part + full, 0).astype(np.int64)
     return tails
 

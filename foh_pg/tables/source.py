@@ -15,12 +15,8 @@ import numpy.typing as npt
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.geometry import LONGEST, Vectors
-<<<<<<< HEAD
 from foh_pg.postgres.binary_copy import Column, Nullable, Vector
-=======
-from foh_pg.postgres.binary_copy import Nullable, Vector
 from foh_pg.runs.session import Session
->>>>>>> main
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
 
