@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alembic.operations import MigrateOperation, Operations
@@ -70,6 +70,7 @@ class CreateFohIndexOp(MigrateOperation):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
+        include: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """Create an index, named like its table unless `name` is given; other arguments are its options.
@@ -90,6 +91,7 @@ class CreateFohIndexOp(MigrateOperation):
             dimensions=dimensions,
             distance=distance,
             options=options,
+            include=include,
         )
         operations.invoke(cls(index))
 

@@ -89,22 +89,21 @@ $body$;
 -- foh: fragment second_look
 RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 
--- foh: function near, called by readers
--- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
--- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
--- First the geometry bits choose well more than are wanted. Then the nearest of them vote what kind of row the query is, and rows
--- that are known to be of another kind are put back (see second_look).
--- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
--- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
--- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
--- the farther away are the nearest of them, and the more lists are read. bits: how many geometry bits differ; null for keys that must
--- be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
--- with an estimate from bits.
--- Of this template two functions are made: near, and near_matching, for searches with a condition on included columns or labels. Only the second
--- one has placeholders of the kind of {match_read} filled in, see foh._matching_names, so that a search without a condition pays nothing for them.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
-                                  again boolean, share float8 DEFAULT NULL{match_argument}, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
-                                  OUT scale float8, OUT fallback text)
+-- foh: fragment match_again
+-- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere. Fewer than half of what was to be expected say
+    -- so, or fewer than are wanted: then more lists are read. A list has about as many rows as the cube root of all.
+    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted
+                                              ELSE least(looked, greatest(wanted, 0.5 * share * probes * cbrt(pg_relation_size({item_text}) * 150 / 8192))) END)
+       AND NOT exhausted AND probes < 10000000 THEN
+        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
+        FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
+                             shortlist, recall, dial, times, false, share, tests) n;
+        RETURN;
+    END IF;
+    keys := keys[1:wanted];
+    bits := bits[1:wanted];
+
+-- foh: fragment near_body
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -196,19 +195,26 @@ BEGIN
 END
 $body$;
 
--- foh: function near_matching, called by readers
--- Made of the template near.
+-- foh: function near, called by readers
+-- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
+-- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
+-- First the geometry bits choose well more than are wanted. Then the nearest of them vote what kind of row the query is, and rows
+-- that are known to be of another kind are put back (see second_look).
+-- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
+-- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
+-- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
+-- the farther away are the nearest of them, and the more lists are read. bits: how many geometry bits differ; null for keys that must
+-- be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
+-- with an estimate from bits.
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
+{near_body}
 
--- foh: fragment match_again
--- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere. Fewer than half of what was to be expected say
-    -- so, or fewer than are wanted: then more lists are read. A list has about as many rows as the cube root of all.
-    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted
-                                              ELSE least(looked, greatest(wanted, 0.5 * share * probes * cbrt(pg_relation_size({item_text}) * 150 / 8192))) END)
-       AND NOT exhausted AND probes < 10000000 THEN
-        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
-        FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
-                             shortlist, recall, dial, times, false, share, tests) n;
-        RETURN;
-    END IF;
-    keys := keys[1:wanted];
-    bits := bits[1:wanted];
+-- foh: function near_matching, called by readers
+-- The same for a search with a condition on included columns or labels. tests: see foh._matched. In the body of this function the placeholders
+-- of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
+CREATE OR REPLACE FUNCTION {near_matching}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+                                  again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
+{near_body}

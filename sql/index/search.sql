@@ -328,8 +328,8 @@ DECLARE
     centers int[];
     s record;
     -- How match is answered: see foh._way.
-    way record;
     share float8;
+    most bigint;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT {query_geometry} INTO geometry FROM {quantizer} g;
@@ -342,9 +342,8 @@ BEGIN
     END IF;
     IF match IS NOT NULL THEN
         -- The text of the condition is made here, of values. It is planned, and not run.
-        way := foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included}, {label_conditions}, match)).condition, NULL),
-                        pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END);
-        share := way.share;
+        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included}, {label_conditions}, match)).condition, NULL),
+                        pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
@@ -363,8 +362,8 @@ BEGIN
                                   AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('condition', CASE WHEN match IS NULL THEN NULL
-                               ELSE format('about %s %% of the rows pass: ', round((100 * way.share)::numeric, 2))
-                                    || CASE WHEN way.most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
+                               ELSE format('about %s %% of the rows pass: ', round((100 * share)::numeric, 2))
+                                    || CASE WHEN most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
                                    1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),

@@ -133,7 +133,7 @@ AS $function$
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (c, at) ORDER BY c.at) c
 $function$;
 
--- What the placeholders of template near stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
+-- What the placeholders of fragment near_body stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
 -- argument tests and compares. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
 -- without_1 (sets), above_1, from_1, below_1 and upto_1 (bounds), nulls_1 (whether a NULL passes). See foh._match_column.
 -- The signature of labels tells which rows cannot have a label. A label that is not in the dictionary is in no signature, and an entry of the
@@ -149,7 +149,7 @@ DECLARE
         '(any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0) AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
 BEGIN
     IF NOT matching THEN
-        RETURN '{"match_argument": "", "match_declared": "", "match_read": "", "match_again": "", "included_asked": "", "included_streamed": "",
+        RETURN '{"match_declared": "", "match_read": "", "match_again": "", "included_asked": "", "included_streamed": "",
                  "passing": "", "passing_stream": "", "looked_at_least": "wanted", "fewer_rows": "0.6::float8"}';
     END IF;
     SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
@@ -168,8 +168,6 @@ BEGIN
                  CASE WHEN c.value ->> 'kept' = 'text' AND NOT (c.value ->> 'enum')::boolean THEN foh._collate(i.source, (c.value ->> 'name')::name) ELSE '' END AS collated
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at) c;
     RETURN jsonb_build_object(
-        'near', format('foh.%I', i.name || '_nearmatching'),
-        'match_argument', ', tests jsonb DEFAULT NULL',
         'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint;',
         'match_read', CASE WHEN made.variables IS NULL THEN '' ELSE format('SELECT %s INTO %s FROM foh.index i WHERE i.id = %s;', made."values", made.variables, i.id) END
             || CASE WHEN i.labels IS NULL THEN '' ELSE format($$

@@ -74,14 +74,12 @@ DECLARE
     -- CREATE OR REPLACE writes a new row version in pg_proc: a function that is still at its old ctid was not made again.
     before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p WHERE p.oid IN (SELECT f.oid FROM foh._functions(i.name) f));
     names constant jsonb := foh._names(i);
+    plain constant jsonb := foh._with_fragments(i, names || foh._matching_names(i, false));
+    matching constant jsonb := foh._with_fragments(i, names || foh._matching_names(i, true));
     t record;
 BEGIN
-    FOR t IN SELECT m.name, m.body, foh._with_fragments(i, names || foh._matching_names(i, false)) AS names
-             FROM foh._templates(i) m WHERE m.kind = 'function' AND m.name <> 'near_matching'
-             UNION ALL
-             SELECT m.name, m.body, foh._with_fragments(i, names || foh._matching_names(i, true)) FROM foh._templates(i) m WHERE m.name = 'near'
-    LOOP
-        EXECUTE foh._render(t.body, t.names);
+    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, CASE t.name WHEN 'near_matching' THEN matching ELSE plain END);
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
     FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP
