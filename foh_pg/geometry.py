@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ Vectors = npt.NDArray[np.float32]
 CHUNK_NUMBERS = 1 << 22
 
 # Rows of a sample that the thresholds are found in, and steps by which their density is known.
-FIT_ROWS = 16_384
+FIT_ROWS = 4096
 DENSITY_STEPS = 64
 
 # What a vector of pgvector can hold.
@@ -41,6 +41,9 @@ LONGEST = 1e18
 
 # A row this many times as long as nearly all others does not say how long rows may be.
 OUTLYING = 4
+
+# Rows that come later may be longer by so much, and among them are those with the greatest inner products.
+HEADROOM = 1.05
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class Geometry:
     @property
     def bits(self) -> int:
         return len(self.threshold)
+
+    @property
+    def compared_by(self) -> Literal["cosine", "l2"]:
+        """How rows that are as `compared` gives them are compared."""
+        return "l2" if self.metric == "l2" else "cosine"
 
     @property
     def copies(self) -> int:
@@ -107,9 +115,16 @@ class Geometry:
 
     def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of queries."""
-        if self.metric != "ip":
-            return self.encode(queries)
-        return self._packed(self._with_number(part, np.zeros(len(part))) for part in self._chunks(queries))
+        return self._packed(map(self._compared_query, self._chunks(queries)))
+
+    def query_looks(self, queries: npt.NDArray[Any]) -> tuple[CodeArray, CodeArray, CodeArray]:
+        """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
+        levels = self.threshold.reshape(self.copies, -1)
+        # By as much as the middle threshold of a number lies above the first.
+        move = levels[self.copies // 2] - levels[0]
+        compared = [self._compared_query(part) for part in self._chunks(queries)]
+        plain, above, below = (self._packed(compared, by) for by in (None, move, -move))
+        return plain, above, below
 
     def encode_compared(self, rows: npt.NDArray[Any]) -> CodeArray:
         """Packed geometry bits of rows that are as `compared` gives them, or of means of such rows."""
@@ -132,15 +147,23 @@ class Geometry:
         missing = np.sqrt(np.maximum(self.reach * self.reach - _lengths(rows) ** 2, 0))
         return self._with_number(rows, missing)
 
+    def _compared_query(self, queries: Vectors) -> Vectors:
+        return (
+            self._with_number(queries, np.zeros(len(queries)))
+            if self.metric == "ip"
+            else self._compared(queries)
+        )
+
     def _with_number(self, rows: Vectors, number: npt.NDArray[np.float64]) -> Vectors:
         last = number.astype(np.float32)[:, None]
         return _unit(np.concatenate([rows[:, : len(self.signs) - 1], last], axis=1))
 
-    def _packed(self, compared: Iterable[Vectors]) -> CodeArray:
+    def _packed(self, compared: Iterable[Vectors], move: Vectors | None = None) -> CodeArray:
         levels = self.threshold.reshape(self.copies, -1)
         found = [np.empty((0, width(self.bits)), dtype=np.uint8)]
         for part in compared:
-            above = self._turned(part)[:, None, :] > levels
+            numbers = self._turned(part)[:, None, :]
+            above = numbers > levels if move is None else (numbers - levels) + move > 0
             found.append(pack(above.reshape(len(part), self.bits)))
         return np.concatenate(found)
 
@@ -233,7 +256,12 @@ def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
     Quantiles of the density itself would tell apart what lies close together and little else, equal distances
     (power 1) waste thresholds where no row is; half way between them serves rows best.
     """
-    edges = np.quantile(numbers, np.linspace(0, 1, DENSITY_STEPS + 1), axis=0).astype(np.float64)
+    # Sorted where each column lies end to end, which takes a fifth of the time of numpy's quantile.
+    ordered = np.sort(np.ascontiguousarray(numbers.T), axis=1)
+    place = np.linspace(0, ordered.shape[1] - 1, DENSITY_STEPS + 1)
+    low, part = np.floor(place).astype(np.int64), place - np.floor(place)
+    high = np.minimum(low + 1, ordered.shape[1] - 1)
+    edges = ((1 - part) * ordered[:, low] + part * ordered[:, high]).T
     # Each step holds the same share of the rows, so its density is one through its width.
     share = np.cumsum(np.diff(edges, axis=0) ** power, axis=0)
     at = np.arange(1, count + 1) / (count + 1)
@@ -250,7 +278,7 @@ def _reach(rows: Vectors) -> float:
     A row that is longer counts as one of this length.
     """
     lengths = _lengths(rows)
-    return float(min(lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
+    return float(min(HEADROOM * lengths.max(), OUTLYING * np.quantile(lengths, 0.99), LONGEST))
 
 
 def _unit(rows: Vectors) -> Vectors:

@@ -12,6 +12,7 @@ from alembic.operations.ops import DropTableOp, MigrateOperation, UpgradeOps
 
 from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFohIndexOp, FohMigrateOp
 from foh_pg.errors import SchemaError
+from foh_pg.index.calls import columns_text
 from foh_pg.schema import migrations
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
@@ -38,7 +39,12 @@ PRESENT = """
 SELECT i.name, n.nspname AS schema, c.relname AS table,
        coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
        fn.nspname AS labels_from_schema, f.relname AS labels_from,
-       coalesce(k.attname, i.labels_key) AS labels_key,
+       {labels_key} AS labels_key,
+       -- Where the key is the primary key, nobody has chosen it.
+       CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_index x
+                             WHERE x.indrelid = c.oid AND x.indisprimary AND x.indkey::int2[] @> i.key_attnum
+                               AND x.indnkeyatts = cardinality(i.key_attnum))
+            THEN {key} END AS key,
        i.bits, i.dimensions, i.distance, i.options,
        ARRAY(SELECT coalesce(a.attname, (x.value ->> 'name')::name)::text
              FROM pg_catalog.jsonb_array_elements(i.included) WITH ORDINALITY AS x (value, at)
@@ -54,14 +60,20 @@ LEFT JOIN pg_catalog.pg_attribute e ON e.attrelid = i.source_oid AND c.oid = i.s
      AND e.attnum = i.embedding_attnum AND NOT e.attisdropped
 LEFT JOIN pg_catalog.pg_attribute l ON l.attrelid = coalesce(i.labels_from_oid, i.source_oid)
      AND coalesce(f.oid, c.oid) = l.attrelid AND l.attnum = i.labels_attnum AND NOT l.attisdropped
-LEFT JOIN pg_catalog.pg_attribute k ON k.attrelid = i.labels_from_oid AND f.oid = i.labels_from_oid
-     AND k.attnum = i.labels_key_attnum AND NOT k.attisdropped
 ORDER BY i.name
+"""
+# Columns of a key, of which there may be several.
+COLUMNS = """
+(SELECT pg_catalog.array_agg(coalesce(a.attname, r.name)::text ORDER BY r.at)
+ FROM ROWS FROM (pg_catalog.unnest(i.{columns}), pg_catalog.unnest(i.{columns}_attnum)) WITH ORDINALITY
+      AS r (name, number, at)
+ LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.{table}_oid AND i.{table} = i.{table}_oid
+      AND a.attnum = r.number AND NOT a.attisdropped)
 """
 
 # What cannot be altered in an index. Dimensions follow from the column, unless declared.
-FIXED = ("table", "schema", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key", "bits",
-         "distance")  # fmt: skip
+FIXED = ("table", "schema", "key", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key",
+         "bits", "distance")  # fmt: skip
 
 # Options that the columns of an index's tables are made from.
 FIXED_OPTIONS = ("geometry",)
@@ -137,7 +149,11 @@ def _install(connection: sa.Connection) -> Iterable[MigrateOperation]:
 def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[str, Any]]]:
     """Each index as it would be declared now, and all its options."""
     found: dict[str, tuple[Definition, Mapping[str, Any]]] = {}
-    rows = connection.exec_driver_sql(PRESENT).mappings().all()
+    present = PRESENT.format(
+        key=COLUMNS.format(columns="key", table="source"),
+        labels_key=COLUMNS.format(columns="labels_key", table="labels_from"),
+    )
+    rows = connection.exec_driver_sql(present).mappings().all()
     if not rows:
         return found
     defaults = connection.exec_driver_sql("SELECT foh._default_options()").scalar_one()
@@ -147,6 +163,8 @@ def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[s
         set_ = {name: value for name, value in options.items() if value != defaults.get(name)}
         # An index whose table is gone has no place; its name is still taken.
         values["table"] = values["table"] or ""
+        values["key"] = columns_text(values["key"])
+        values["labels_key"] = columns_text(values["labels_key"])
         found[values["name"]] = (Definition(**values, options=set_), options)
     return found
 

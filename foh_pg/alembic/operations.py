@@ -10,6 +10,7 @@ from sqlalchemy import TextClause
 from sqlalchemy.dialects import postgresql
 
 from foh_pg.errors import InputError
+from foh_pg.index.calls import columns_text
 from foh_pg.schema.indexed import INDEXED, refuse_indexed
 from foh_pg.sqlalchemy import definition
 from foh_pg.sqlalchemy.definition import Definition
@@ -66,7 +67,8 @@ class CreateFohIndexOp(MigrateOperation):
         labels: str | None = None,
         labels_from: str | None = None,
         labels_from_schema: str | None = None,
-        labels_key: str | None = None,
+        labels_key: str | Sequence[str] | None = None,
+        key: str | Sequence[str] | None = None,
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
@@ -74,6 +76,8 @@ class CreateFohIndexOp(MigrateOperation):
         **options: Any,
     ) -> None:
         """Create an index, named like its table unless `name` is given; other arguments are its options.
+
+        `key` names the columns of a unique index, where that is to be the key and not the primary key.
 
         Every write to the table is captured from then on. Rows that are there already are placed by
         ``foh-pg build``; until then a search reads the table itself.
@@ -86,7 +90,8 @@ class CreateFohIndexOp(MigrateOperation):
             labels=labels,
             labels_from=labels_from,
             labels_from_schema=labels_from_schema,
-            labels_key=labels_key,
+            labels_key=columns_text(labels_key),
+            key=columns_text(key),
             bits=bits,
             dimensions=dimensions,
             distance=distance,

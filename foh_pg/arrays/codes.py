@@ -19,6 +19,7 @@ CodeArray = npt.NDArray[np.uint8]
 
 # Distances are made in blocks of at most this many pairs, so that memory stays flat.
 BLOCK_PAIRS = 1 << 22
+CACHED_PAIRS = 1 << 16
 
 
 def width(bits: int) -> int:
@@ -171,8 +172,12 @@ def _words(codes: CodeArray) -> npt.NDArray[np.uint64]:
 
 def _distances(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
     total = np.zeros((a.shape[1], b.shape[1]), dtype=np.uint16)
-    for left, right in zip(a, b, strict=True):
-        total += _count_bits(left[:, None] ^ right[None, :])
+    # A few rows of the result at a time, which stay in the cache while word after word is counted.
+    step = max(1, CACHED_PAIRS // max(1, b.shape[1]))
+    for start in range(0, len(total), step):
+        part = total[start : start + step]
+        for left, right in zip(a[:, start : start + step], b, strict=True):
+            part += _count_bits(left[:, None] ^ right[None, :])
     return total
 
 

@@ -8,7 +8,7 @@ import click
 from foh_pg.cli import options
 from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.search import advice, parse_vector
+from foh_pg.cli.search import advice, named_key, parse_key, parse_vector
 from foh_pg.index import Index, Suggested
 
 # Rows whose labels are asked for in one statement.
@@ -52,12 +52,14 @@ def labels(
     with connected(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
         if missing:
-            suggested = list(page_by_page(index, k, rows, after))
+            after_key = None if after is None else parse_key(index, after, "--after")
+            suggested = list(page_by_page(index, k, rows, after_key))
         elif vector is not None:
             suggested = [Suggested(None, index.labels(parse_vector(vector), k))]
         else:
-            suggested = [Suggested(like, index.labels_like(like, k))]
-    show(index.about.key if missing else None, suggested, json)
+            assert like is not None
+            suggested = [Suggested(None, index.labels_like(parse_key(index, like, "--like"), k))]
+    show(index if missing else None, suggested, json)
 
 
 def page_by_page(index: Index, k: int, rows: int, after: Any) -> Iterator[Suggested]:
@@ -69,10 +71,10 @@ def page_by_page(index: Index, k: int, rows: int, after: Any) -> Iterator[Sugges
         rows, after = rows - len(page), page[-1].key
 
 
-def show(key: str | None, suggested: list[Suggested], json: bool) -> None:
-    """A line for each label; `key`: how to call the column with the key, if there is one."""
+def show(index: Index | None, suggested: list[Suggested], json: bool) -> None:
+    """A line for each label; `index`: whose keys to show, if there are any."""
     lines = [
-        {**({} if key is None else {key: row.key}), **label._asdict()}
+        {**({} if index is None else named_key(index.about, row.key)), **label._asdict()}
         for row in suggested
         for label in row.labels
     ]

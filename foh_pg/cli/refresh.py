@@ -19,4 +19,4 @@ def refresh(name: str, embedding: str | None, labels: str | None, dsn: str | Non
         index = Index.open(connection, name)
         index.refresh(embedding=embedding, labels=labels)
     about = index.about
-    say(f"index {name!r} reads {about.embedding} of {about.source}, by the key {about.key}")
+    say(f"index {name!r} reads {about.embedding} of {about.source}, by the key {', '.join(about.key)}")

@@ -15,7 +15,8 @@ from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
-from foh_pg.index.calls import Search, quoted
+from foh_pg.index.calls import COMMA, Search, key_types, numbered, quoted
+from foh_pg.index.results import Description, key_values
 from foh_pg.postgres.connect import own_path
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ Row = dict[str, Any]
 @click.command()
 @options.index_name
 @click.option("--vector", help="The query, as [1, 2, ...]; - reads it from standard input.")
-@click.option("--like", metavar="KEY", help="Key of a row: rows like it, without it.")
+@click.option(
+    "--like", metavar="KEY", help='Key of a row: rows like it, without it; ["acme", 7] where it has columns.'
+)
 @click.option("-k", type=int, default=10, help="Rows to return.")
 @click.option("--probes", type=int, help="Lists to read.")
 @click.option("--shortlist", type=int, help="Rows to rank with the exact distance; 0: by bits alone.")
@@ -76,6 +79,7 @@ def search(
     # A reader may not look at our version table: the functions themselves say what is missing.
     with connected(dsn, installed=False) as connection, advice(connection, name):
         index = Index.open(connection, name)
+        like = None if like is None else parse_key(index, like)
         query = None if vector is None else parse_vector(vector)
         if explain:
             rows = explained(index, index.embedding(like) if query is None else query, asked)
@@ -116,6 +120,20 @@ def parse_vector(given: str) -> list[float]:
     return values
 
 
+def parse_key(index: Index, given: str, option: str = "--like") -> Any:
+    """The key of a row; a list of JSON where it has several columns."""
+    if len(index.about.key) == 1:
+        return given
+    try:
+        values = jsonlib.loads(given)
+    except ValueError:
+        values = None
+    if not isinstance(values, list) or len(values) != len(index.about.key):
+        shown = ", ".join(index.about.key)
+        raise click.BadParameter(f'{given!r} is no key ({shown}): write ["acme", 7]', param_hint=option)
+    return tuple(values)
+
+
 def wanted(columns: str | None) -> list[str]:
     return [column.strip() for column in columns.split(",") if column.strip()] if columns else []
 
@@ -137,7 +155,7 @@ def found(
     connection: psycopg.Connection[Row],
     index: Index,
     query: npt.ArrayLike | None,
-    like: str | None,
+    like: Any,
     asked: Search,
     columns: list[str],
 ) -> list[Row]:
@@ -146,13 +164,13 @@ def found(
     with own_path(connection) if asked.filter is not None else nullcontext():
         matches = index.search_like(like, **given) if query is None else index.search(query, **given)
     extra = rows_of(connection, index, matches, columns) if columns else {}
-    taken = {index.about.key, *columns}
+    taken = {*index.about.key, *columns}
     # Our columns get other names where the table has theirs, as in SQL where the key has.
     distance = "foh_distance" if "distance" in taken else "distance"
     score = "foh_score" if "score" in taken else "score"
     return [
         {
-            index.about.key: match.key,
+            **named_key(index.about, match.key),
             **{column: extra.get(match.key, {}).get(column) for column in columns},
             distance: match.distance,
             score: match.score,
@@ -161,17 +179,33 @@ def found(
     ]
 
 
+def named_key(about: Description, key: Any) -> Row:
+    """A key under the names of its columns."""
+    return dict(zip(about.key, key_values(about, key), strict=True))
+
+
 def rows_of(
     connection: psycopg.Connection[Row], index: Index, matches: list[Match], columns: list[str]
 ) -> dict[Any, Row]:
     """The chosen columns of the rows that were found, by key."""
     about = index.about
-    statement = sql.SQL("SELECT {} AS foh_key, {} FROM {} WHERE {} = ANY (%(keys)s::{}[])").format(
-        quoted(about.key),
-        sql.SQL(", ").join(quoted(column) for column in columns),
+    named = [*zip(about.key, numbered(about, "foh_"), numbered(about, "f."), strict=True)]
+    statement = sql.SQL("SELECT {}, {} FROM ROWS FROM ({}) AS f ({}) JOIN {} s ON {}").format(
+        COMMA.join(sql.SQL("s.{} AS {}").format(quoted(column), name) for column, name, _ in named),
+        COMMA.join(sql.SQL("s.{}").format(quoted(column)) for column in columns),
+        COMMA.join(
+            sql.SQL("pg_catalog.unnest({}::{}[])").format(sql.Placeholder(f"key{number}"), type_)
+            for number, type_ in enumerate(key_types(about))
+        ),
+        COMMA.join(numbered(about)),
         sql.SQL(about.source.replace("%", "%%")),
-        quoted(about.key),
-        sql.SQL(about.key_type),
+        sql.SQL(" AND ").join(
+            sql.SQL("s.{} OPERATOR(pg_catalog.=) {}").format(quoted(column), value)
+            for column, _, value in named
+        ),
     )
-    rows = connection.execute(statement, {"keys": [match.key for match in matches]}).fetchall()
-    return {row["foh_key"]: row for row in rows}
+    keys = [key_values(about, match.key) for match in matches]
+    given = {f"key{number}": [key[number] for key in keys] for number in range(len(about.key))}
+    rows = connection.execute(statement, given).fetchall()
+    names = [name.as_string(None) for _, name, _ in named]
+    return {row[names[0]] if len(names) == 1 else tuple(row[name] for name in names): row for row in rows}

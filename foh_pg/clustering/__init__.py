@@ -9,7 +9,7 @@ homes go by geometry bits alone.
 from __future__ import annotations
 
 from foh_pg.clustering.distance import Metric, Rows, Values, unit
-from foh_pg.clustering.homes import NEAR_AREAS, find_homes, near_areas
+from foh_pg.clustering.homes import NEAR_AREAS, find_homes, least_probes, near_areas
 from foh_pg.clustering.levels import (
     BitLevels,
     Levels,
@@ -40,6 +40,7 @@ __all__ = [
     "find_homes",
     "group_centers",
     "keep_nearest",
+    "least_probes",
     "make_levels",
     "near_areas",
     "nearest_bits",

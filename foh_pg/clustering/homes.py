@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foh_pg.arrays.codes import CodeArray, check_codes, hamming_pairs, smallest
+from foh_pg.arrays.codes import CodeArray, check_codes, hamming, hamming_pairs, smallest
 from foh_pg.clustering.signs import Positions, Values
 from foh_pg.errors import InputError
 
@@ -22,9 +22,14 @@ PROBES_PER_AREA = 4
 # Rows at a time: for each of these blocks the centers of all areas that are near to any row are unpacked.
 BLOCK_ROWS = 16_384
 
-# Centers of each area that are compared by bits besides the homes wanted, after a first look by numbers; and
-# a quarter of the areas.
+# Centers of each area that take part besides the homes wanted after a first look by numbers, and of all areas
+# together those that are compared by bits.
 MORE = 2
+COMPARED = 6
+
+# So many areas are all compared by bits; of more of them only those that are nearest by numbers.
+FEW_AREAS = 200
+MORE_AREAS = 8
 
 # So many largest values are sooner found one by one.
 FEW = 16
@@ -39,6 +44,17 @@ def near_areas(probes: int) -> int:
     [8, 10, 16]
     """
     return NEAR_AREAS + probes // PROBES_PER_AREA
+
+
+def least_probes(place: Positions) -> Positions:
+    """With how many probes a search looks into an area that is the nearest (place 0), the second, and so on.
+
+    Examples
+    --------
+    >>> least_probes(np.array([0, 7, 8, 15])).tolist()
+    [1, 1, 4, 32]
+    """
+    return np.maximum(1, PROBES_PER_AREA * (place - NEAR_AREAS + 1))
 
 
 def find_homes(
@@ -95,16 +111,12 @@ def find_homes(
     # As many areas as surely hold enough centers: those with the fewest, taken together.
     fewest = np.cumsum(np.sort(np.diff(bounds)))
     count = min(len(areas), max(looked, int(np.searchsorted(fewest, homes)) + 1))
-    # Without numbers the first look is exact.
-    more = 0 if numbers is None else MORE
-    first = _Levels.of(areas, numbers)
     found = np.empty((len(rows), homes), dtype=np.int64)
     for start in range(0, len(rows), BLOCK_ROWS):
         bits = rows[start : start + BLOCK_ROWS]
         block = _Levels.of(bits, numbers)
-        near = _largest(first.nearness(block), min(len(areas), count + 4 * more))
-        near = _nearest(bits, areas, near, count)
-        among = _among(block, near, centers[order], numbers, bounds, homes + more)
+        near = _near(bits, block, areas, numbers, count)
+        among = _among(block, near, centers[order], numbers, bounds, homes)
         found[start : start + len(bits)] = _nearest(bits, centers, np.append(order, -1)[among], homes)
     return found
 
@@ -132,24 +144,40 @@ class _Levels:
         return found
 
 
+def _near(bits: CodeArray, rows: _Levels, areas: CodeArray, numbers: int | None, count: int) -> Positions:
+    """The `count` nearest areas of each row."""
+    if len(areas) <= FEW_AREAS:
+        return smallest(hamming(bits, areas), count)
+    near = _largest(_Levels.of(areas, numbers).nearness(rows), min(len(areas), count + MORE_AREAS))
+    return _nearest(bits, areas, near, count)
+
+
 def _among(
-    rows: _Levels, near: Positions, centers: CodeArray, numbers: int | None, bounds: Positions, wanted: int
+    rows: _Levels, near: Positions, centers: CodeArray, numbers: int | None, bounds: Positions, homes: int
 ) -> Positions:
-    """The `wanted` nearest centers, ordered by area, of each of the areas near to a row; -1 for none."""
+    """Centers, ordered by area, of the areas near to a row, the nearest surely among them; -1 for none."""
+    # Without numbers the first look is exact.
+    wanted = homes if numbers is None else homes + MORE
     count = near.shape[1]
     pairs = np.argsort(near.reshape(-1), kind="stable")
     area = near.reshape(-1)[pairs]
     begins = np.searchsorted(area, np.arange(len(bounds)))
     found = np.full((near.size, wanted), -1, dtype=np.int64)
+    nearness = np.full(found.shape, -np.inf, dtype=np.float32)
     for i in np.unique(area).tolist():
         low, high = int(bounds[i]), int(bounds[i + 1])
         if low < high:
             mine = pairs[begins[i] : begins[i + 1]]
             who = mine // count
             values = _Levels.of(centers[low:high], numbers).nearness(_Levels(rows.values[who], rows.halves))
-            best = _largest(values, min(wanted, high - low))
+            best = _largest(values.copy(), min(wanted, high - low))
             found[mine, : best.shape[1]] = low + best
-    return found.reshape(len(near), -1)
+            nearness[mine, : best.shape[1]] = np.take_along_axis(values, best, axis=1)
+    found = found.reshape(len(near), -1)
+    if numbers is None or found.shape[1] <= homes + COMPARED:
+        return found
+    best = _largest(nearness.reshape(found.shape), homes + COMPARED)
+    return np.take_along_axis(found, best, axis=1)
 
 
 def _largest(values: Values, count: int) -> Positions:

@@ -33,8 +33,8 @@ SELECT d.source, d.key, d.embedding, d.vector_schema,
        has_schema_privilege(%(role)s, d.vector_schema, 'USAGE') AS vectors,
        -- Null where a column is gone or is called otherwise by now: foh.refresh comes first.
        (SELECT bool_and(has_column_privilege(%(role)s, a.attrelid, a.attnum, 'SELECT')) FROM pg_attribute a
-        WHERE a.attrelid = t.oid AND a.attname IN (d.key, d.embedding) AND NOT a.attisdropped
-        HAVING count(*) = 2) AS columns,
+        WHERE a.attrelid = t.oid AND a.attname = ANY (d.key || d.embedding) AND NOT a.attisdropped
+        HAVING count(*) = 1 + cardinality(d.key)) AS columns,
        has_schema_privilege(%(role)s, t.relnamespace, 'USAGE') AS schema,
        (parse_ident(d.source))[1] AS table_schema
 FROM foh.{}() d CROSS JOIN LATERAL (
@@ -87,7 +87,9 @@ def on_the_table(connection: psycopg.Connection[Any], name: str, role: str) -> I
         if not row["schema"]:
             lacks.append(f"USAGE ON SCHEMA {quoted(row['table_schema'])}")
         if row["columns"] is False:
-            lacks.append(f"SELECT ({quoted(row['key'])}, {quoted(row['embedding'])}) ON {row['source']}")
+            lacks.append(
+                f"SELECT ({', '.join(map(quoted, [*row['key'], row['embedding']]))}) ON {row['source']}"
+            )
         if lacks:
             yield Finding(
                 "rights",

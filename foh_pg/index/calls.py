@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from foh_pg.errors import InputError
-from foh_pg.index.results import Description
+from foh_pg.index.results import Description, key_values
 from foh_pg.postgres.vectors import PackedVector, PackedVectors
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Seconds that a search on a standby waits for a position of the log.
 PATIENCE = 10.0
+
+COMMA = sql.SQL(", ")
 
 # Arguments whose type PostgreSQL would not guess.
 CASTS: dict[str, LiteralString] = {
@@ -93,10 +95,37 @@ def quoted(*parts: str) -> sql.SQL:
     return sql.SQL(sql.Identifier(*parts).as_string(None).replace("%", "%%"))
 
 
-def key_type(about: Description) -> sql.SQL:
-    """The type of the key, with its schema: in another search_path its name may stand for another type."""
-    names = {"integer": "int4", "bigint": "int8", "character varying": "varchar"}
-    return quoted("pg_catalog", names.get(about.key_type, about.key_type))
+# Types by the names that they have in pg_catalog.
+TYPE_NAMES = {
+    "smallint": "int2",
+    "integer": "int4",
+    "bigint": "int8",
+    "character varying": "varchar",
+    "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz",
+}
+
+
+def key_types(about: Description) -> list[sql.SQL]:
+    """The types of the key, with their schema: in another search_path a name may stand for another type."""
+    return [quoted("pg_catalog", TYPE_NAMES.get(name, name)) for name in about.key_types]
+
+
+def numbered(about: Description, alias: str = "") -> list[sql.SQL]:
+    """Names for the columns of a key that no argument has: key1, key2, ..."""
+    return [sql.SQL(f"{alias}key{number}") for number in range(1, len(about.key) + 1)]
+
+
+def is_row(about: Description, key: Any) -> tuple[sql.Composed, dict[str, Any]]:
+    """The condition that a row of the table has this key, and its parameters."""
+    parts = [
+        sql.SQL("{} OPERATOR(pg_catalog.=) {}::{}").format(
+            quoted(column), sql.Placeholder(f"key{number}"), type_
+        )
+        for number, (column, type_) in enumerate(zip(about.key, key_types(about), strict=True), 1)
+    ]
+    values = enumerate(key_values(about, key), 1)
+    return sql.SQL(" AND ").join(parts), {f"key{number}": value for number, value in values}
 
 
 def function(index: str, suffix: str) -> sql.SQL:
@@ -129,7 +158,25 @@ def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def create(name: str, source: str, embedding: str, arguments: Mapping[str, Any]) -> Call:
     options = arguments.get("options")
     passed = {**arguments, "options": Jsonb(dict(options)) if options else None}
+    for role in ("key", "labels_key"):
+        passed[role] = columns_text(arguments.get(role))
     return invoke("create_index", given({"name": name, "source": source, "embedding": embedding, **passed}))
+
+
+def columns_text(columns: str | Sequence[str] | None) -> str | None:
+    """A column, or several as an array of SQL: what foh.create_index takes for a key.
+
+    Examples
+    --------
+    >>> columns_text("uid"), columns_text(["uid"]), columns_text(["tenant_id", "id"])
+    ('uid', 'uid', '{"tenant_id","id"}')
+    """
+    if columns is None or isinstance(columns, str):
+        return columns
+    if len(columns) == 1:
+        return columns[0]
+    quoted_names = (name.replace("\\", "\\\\").replace('"', '\\"') for name in columns)
+    return "{" + ",".join(f'"{name}"' for name in quoted_names) + "}"
 
 
 def describe(index: str) -> Call:
@@ -150,59 +197,96 @@ def search_many(index: str, about: Description, queries: npt.ArrayLike, options:
     """One statement; the rows are (number of the query from 1, key, distance, score)."""
     arguments = options.arguments()
     statement = sql.SQL(
-        "SELECT q.at, r.key, r.distance, r.score"
+        "SELECT q.at, {}, r.distance, r.score"
         " FROM pg_catalog.unnest(%(queries)s::{}[]) WITH ORDINALITY AS q (query, at)"
-        " CROSS JOIN LATERAL {}(q.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
+        " CROSS JOIN LATERAL {}(q.query, {}) WITH ORDINALITY AS r ({}, distance, score, rank)"
         " ORDER BY q.at, r.rank"
-    ).format(quoted(about.vector_schema, "vector"), function(index, "search"), named(arguments))
+    ).format(
+        COMMA.join(numbered(about, "r.")),
+        quoted(about.vector_schema, "vector"),
+        function(index, "search"),
+        named(arguments),
+        COMMA.join(numbered(about)),
+    )
     return Call(statement, {**arguments, "queries": PackedVectors(queries, about.vector_type)})
 
 
 def search_like(index: str, about: Description, key: Any, options: Search) -> Call:
     """The rows nearest to a row of the table, without that row, which need not be among the first k + 1."""
     arguments = {**options.arguments(), "k": options.k + 1}
+    row, values = is_row(about, key)
+    same = sql.SQL(" AND ").join(
+        sql.SQL("{} OPERATOR(pg_catalog.=) {}::{}").format(column, sql.Placeholder(value), type_)
+        for column, value, type_ in zip(numbered(about, "r."), values, key_types(about), strict=True)
+    )
     statement = sql.SQL(
-        "SELECT r.key, r.distance, r.score"
-        " FROM (SELECT {} AS key, {}::{} AS query FROM {}"
-        " WHERE {} OPERATOR(pg_catalog.=) %(like)s::{} AND {} IS NOT NULL OFFSET 0) s"
-        " CROSS JOIN LATERAL {}(s.query, {}) WITH ORDINALITY AS r (key, distance, score, rank)"
-        " WHERE r.key OPERATOR(pg_catalog.<>) s.key ORDER BY r.rank LIMIT %(limit)s"
+        "SELECT {}, r.distance, r.score"
+        " FROM (SELECT {}::{} AS query FROM {} WHERE {} AND {} IS NOT NULL OFFSET 0) s"
+        " CROSS JOIN LATERAL {}(s.query, {}) WITH ORDINALITY AS r ({}, distance, score, rank)"
+        " WHERE NOT ({}) ORDER BY r.rank LIMIT %(limit)s"
     ).format(
-        quoted(about.key),
+        COMMA.join(numbered(about, "r.")),
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
-        quoted(about.key),
-        key_type(about),
+        row,
         quoted(about.embedding),
         function(index, "search"),
         named(arguments),
+        COMMA.join(numbered(about)),
+        same,
     )
-    return Call(statement, {**arguments, "like": key, "limit": options.k})
+    return Call(statement, {**arguments, **values, "limit": options.k})
 
 
-def labels(index: str, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
-    arguments = given({"query": PackedVector(query), "k": k, "without": without})
-    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "labels"), named(arguments))
-    return Call(statement, arguments)
+def labels(index: str, about: Description, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
+    arguments = {"query": PackedVector(query), "k": k}
+    key, values = key_argument(index, about, "without", without)
+    statement = sql.SQL("SELECT * FROM {}({}{})").format(function(index, "labels"), named(arguments), key)
+    return Call(statement, {**arguments, **values})
 
 
-def suggest(index: str, k: int, rows: int, after_key: Any) -> Call:
-    arguments = given({"k": k, "wanted": rows, "after_key": after_key})
-    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "suggest"), named(arguments))
-    return Call(statement, arguments)
+def suggest(index: str, about: Description, k: int, rows: int, after_key: Any) -> Call:
+    arguments = {"k": k, "wanted": rows}
+    key, values = key_argument(index, about, "after_key", after_key)
+    columns = [sql.SQL("r.key")]
+    if len(about.key) > 1:
+        columns = [sql.SQL(f"(r.key).k{number}") for number in range(1, len(about.key) + 1)]
+    statement = sql.SQL("SELECT {}, r.label, r.chance, r.neighbors FROM {}({}{}) r").format(
+        COMMA.join(columns), function(index, "suggest"), named(arguments), key
+    )
+    return Call(statement, {**arguments, **values})
+
+
+def key_argument(
+    index: str, about: Description, name: str, key: Any
+) -> tuple[sql.Composable, dict[str, Any]]:
+    """A key as a further argument of a function; one of several columns is a row of the index's own type."""
+    if key is None:
+        return sql.SQL(""), {}
+    values = {f"key{number}": value for number, value in enumerate(key_values(about, key), 1)}
+    if len(values) == 1:
+        return sql.SQL(", {} => {}").format(sql.Identifier(name), sql.Placeholder("key1")), values
+    parts = [
+        sql.SQL("{}::{}").format(sql.Placeholder(value), type_)
+        for value, type_ in zip(values, key_types(about), strict=True)
+    ]
+    row = sql.SQL(", {} => ROW({})::{}").format(
+        sql.Identifier(name), COMMA.join(parts), function(index, "key")
+    )
+    return row, values
 
 
 def embedding(about: Description, key: Any) -> Call:
     """The vector of a row, where the caller sees one of that key."""
-    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {} OPERATOR(pg_catalog.=) %(key)s::{}").format(
+    row, values = is_row(about, key)
+    statement = sql.SQL("SELECT {}::{} FROM {} WHERE {}").format(
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
-        quoted(about.key),
-        key_type(about),
+        row,
     )
-    return Call(statement, {"key": key})
+    return Call(statement, values)
 
 
 def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:

@@ -14,7 +14,17 @@ from psycopg.rows import dict_row, tuple_row
 from foh_pg.errors import IndexNotFound, InputError, LagError
 from foh_pg.index import calls
 from foh_pg.index.calls import Call, Search
-from foh_pg.index.results import Description, Match, Suggested, Suggestion, batches, one_vector, suggestions
+from foh_pg.index.results import (
+    Description,
+    Match,
+    Suggested,
+    Suggestion,
+    as_match,
+    batches,
+    description,
+    one_vector,
+    suggestions,
+)
 from foh_pg.postgres import vectors
 
 if TYPE_CHECKING:
@@ -53,7 +63,7 @@ class Index:
             [row] = _rows(connection, calls.describe(name))
         except (errors.UndefinedFunction, errors.InvalidSchemaName) as error:
             raise IndexNotFound.named(name) from error
-        return cls(connection, name, Description(*row))
+        return cls(connection, name, description(row))
 
     @classmethod
     def create(cls, connection: Connection, name: str, table: str, embedding: str, **arguments: Any) -> Index:
@@ -111,7 +121,7 @@ class Index:
         """
         options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
         call = calls.search(self.name, query, options)
-        return [Match(*row) for row in self._fetch(call, after=after)]
+        return [as_match(row) for row in self._fetch(call, after=after)]
 
     def search_many(
         self,
@@ -148,37 +158,37 @@ class Index:
         match: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> list[Match]:
-        """The rows nearest to the row of that key, without that row."""
+        """The rows nearest to the row of that key, without that row; a key of several columns is a tuple."""
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = self.embedding(key, after=after)
             options = Search(k + 1, probes, shortlist, labels, filter, params, recall, max_distance, match)
             found = self._fetch(calls.search(self.name, vector, options), after=after)
-            return [Match(*row) for row in found if row[0] != key][:k]
+            return [one for one in map(as_match, found) if one.key != key][:k]
         options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
         rows = self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             self.embedding(key)
-        return [Match(*row) for row in rows]
+        return [as_match(row) for row in rows]
 
     def labels(self, query: npt.ArrayLike, k: int = 3) -> list[Suggestion]:
         """The k likeliest labels of a vector, the likeliest first, by its neighbors and by what was learned.
 
         Only labels of rows that this role can see are suggested.
         """
-        return [Suggestion(*row) for row in self._fetch(calls.labels(self.name, query, k))]
+        return [Suggestion(*row) for row in self._fetch(calls.labels(self.name, self.about, query, k))]
 
     def labels_like(self, key: Any, k: int = 3) -> list[Suggestion]:
         """The k likeliest labels of the row of that key, whatever labels it has itself."""
         vector = self.embedding(key)
-        return [Suggestion(*row) for row in self._fetch(calls.labels(self.name, vector, k, key))]
+        return [Suggestion(*row) for row in self._fetch(calls.labels(self.name, self.about, vector, k, key))]
 
     def suggest(self, k: int = 3, *, rows: int = 1000, after_key: Any = None) -> list[Suggested]:
         """The k likeliest labels of each of the next `rows` rows that have none, in the order of the key.
 
         ``after_key=suggested[-1].key`` goes on with the rows after these.
         """
-        return suggestions(self._fetch(calls.suggest(self.name, k, rows, after_key)))
+        return suggestions(self._fetch(calls.suggest(self.name, self.about, k, rows, after_key)))
 
     def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
@@ -187,7 +197,7 @@ class Index:
 
     def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, with a score that their geometry bits give."""
-        return [Match(*row) for row in self._fetch(calls.candidates(self.name, query, probes))]
+        return [as_match(row) for row in self._fetch(calls.candidates(self.name, query, probes))]
 
     def explain(
         self,

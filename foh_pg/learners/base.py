@@ -7,7 +7,7 @@ are its hyper-parameters (`eq=False`: two learners are never equal), and impleme
 - `_learn(rows, sets, keys)`: one stage on prepared (centered, scaled) rows, ending with `self._serve(W)`.
 
 Learned attributes end with an underscore. Arrays, numbers, strings, None, generators and the classes named in
-`_parts` are saved and restored without further code. `foh_pg.learners.checks` tests every learner alike.
+`_parts` are saved and restored without further code. `tests/support/learner_checks.py` tests every learner.
 """
 
 from __future__ import annotations

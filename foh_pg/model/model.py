@@ -112,16 +112,15 @@ class Model:
     def levels(self, rng: np.random.Generator, rows: Vectors, centers: int) -> clustering.BitLevels:
         """Areas and centers for rows, by their geometry bits."""
         assert self.geometry is not None
-        compared = self.geometry.compared(rows)
-        made = clustering.make_levels(
-            rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
-        )
-        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.numbers)
+        compared, metric = self.geometry.compared(rows), self.geometry.compared_by
+        made = clustering.make_levels(rng, compared, centers, metric)
+        encode = self.geometry.encode_compared
+        return clustering.by_bits(made, compared, encode, metric, self.geometry.numbers)
 
-    def query_geometry_bits(self, queries: Vectors) -> CodeArray:
-        """Packed geometry bits of queries."""
+    def query_looks(self, queries: Vectors) -> tuple[CodeArray, CodeArray, CodeArray]:
+        """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
         assert self.geometry is not None
-        return self.geometry.encode_queries(queries)
+        return self.geometry.query_looks(queries)
 
     @property
     def geometry_numbers(self) -> int | None:

@@ -38,6 +38,8 @@ SELECT pg_catalog.set_config(name, '0', true)
 FROM pg_catalog.pg_settings
 WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout',
                'transaction_timeout', 'lock_timeout')
+-- Keys of far rows are kept as text, and every session must read their dates alike.
+UNION ALL SELECT pg_catalog.set_config('DateStyle', 'ISO', true)
 """
 
 # Before there is a lock, perhaps without schema foh, only the number of the process (PID) is checked.

@@ -15,9 +15,9 @@ SELECT foh.create_index(
     name => :name, source => CAST(:source AS pg_catalog.regclass),
     embedding => CAST(:embedding AS pg_catalog.name),
     labels => CAST(:labels AS pg_catalog.name), labels_from => CAST(:labels_from AS pg_catalog.regclass),
-    labels_key => CAST(:labels_key AS pg_catalog.name), bits => :bits, dimensions => :dimensions,
-    distance => :distance, options => CAST(:options AS pg_catalog.jsonb),
-    include => CAST(:include AS pg_catalog.name[]))
+    labels_key => CAST(:labels_key AS pg_catalog.text), key => CAST(:key AS pg_catalog.text),
+    bits => :bits, dimensions => :dimensions, distance => :distance,
+    options => CAST(:options AS pg_catalog.jsonb), include => CAST(:include AS pg_catalog.name[]))
 """
 ALTER = """
 SELECT foh.alter_index(:name, CAST(:options AS pg_catalog.jsonb), CAST(:include AS pg_catalog.name[]))
@@ -30,7 +30,8 @@ class Definition:
     """One index, by names. `schema` and `labels_from_schema` are None for the default schema.
 
     Labels in a table of their own are given by three names: `labels_from` (the table), `labels_key` (its
-    column with the key of a row) and `labels` (its column with the label).
+    column with the key of a row) and `labels` (its column with the label). `key` is None for the primary key.
+    Keys of several columns are given as foh.create_index takes them, as an array of SQL.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Definition:
     labels_from: str | None = None
     labels_from_schema: str | None = None
     labels_key: str | None = None
+    key: str | None = None
     bits: int = 64
     dimensions: int | None = None
     distance: str = "cosine"
@@ -56,6 +58,7 @@ class Definition:
             bindparam("labels", self.labels, String),
             bindparam("labels_from", labels_from, String),
             bindparam("labels_key", self.labels_key, String),
+            bindparam("key", self.key, String),
             bindparam("bits", self.bits, Integer),
             bindparam("dimensions", self.dimensions, Integer),
             bindparam("distance", self.distance, String),

@@ -9,6 +9,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, event, text
 from sqlalchemy.schema import SchemaItem
 
 from foh_pg.errors import InputError
+from foh_pg.index.calls import columns_text
 from foh_pg.sqlalchemy import definition
 
 # Kept on the MetaData: what is in Table.info, Alembic would write into the application's migrations.
@@ -28,9 +29,10 @@ class FOHIndex(SchemaItem):
     ...     __table_args__ = (FOHIndex("products_foh", "embedding", labels="tags", bits=64),)
 
     Columns are names or attributes. `labels` may be a column of another table, with `labels_key` the column
-    there that holds the key of this one. `include`: columns for conditions of searches. All else are options
-    as `foh.create_index` knows them. `MetaData.create_all()` makes the index with its table; Alembic's
-    autogenerate compares it.
+    there that holds the key of this one. `key` names the columns of a unique index, where that is the key of
+    the index in place of the primary key. `labels_key` and `key` may be lists. `include`: columns for
+    conditions of searches. All else are options as `foh.create_index` knows them. `MetaData.create_all()`
+    makes the index with its table; Alembic's autogenerate compares it.
     """
 
     __visit_name__ = "foh_index"
@@ -45,6 +47,7 @@ class FOHIndex(SchemaItem):
         labels: Any = None,
         labels_from: Any = None,
         labels_key: Any = None,
+        key: Any = None,
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
@@ -63,7 +66,8 @@ class FOHIndex(SchemaItem):
         self._labels = _column(labels)
         self._include = [_column(each) for each in include]
         self._labels_from = labels_from
-        self._labels_key = _column(labels_key)
+        self._labels_key = _several(labels_key)
+        self._key = _several(key)
         owner = getattr(self._embedding, "table", None)
         if isinstance(owner, Table):
             self._set_parent_with_dispatch(owner)
@@ -94,9 +98,8 @@ class FOHIndex(SchemaItem):
             labels=None if self._labels is None else self._name("labels", self._labels, labels_from),
             labels_from=None if labels_from is self.table else labels_from.name,
             labels_from_schema=None if labels_from is self.table else labels_from.schema,
-            labels_key=None
-            if self._labels_key is None
-            else self._name("labels_key", self._labels_key, labels_from),
+            labels_key=self._names("labels_key", self._labels_key, labels_from),
+            key=self._names("key", self._key, self.table),
             bits=self.bits,
             dimensions=self.dimensions,
             distance=self.distance,
@@ -136,6 +139,17 @@ class FOHIndex(SchemaItem):
             )
         return str(found.name)
 
+    def _names(self, role: str, columns: list[str | Column[Any]], table: Table) -> str | None:
+        return columns_text([self._name(role, column, table) for column in columns]) if columns else None
+
+    @property
+    def key_columns(self) -> list[Column[Any]]:
+        """The columns of the key: those declared, or the primary key."""
+        if not self._key:
+            return list(self.table.primary_key.columns)
+        names = {self._name("key", column, self.table) for column in self._key}
+        return [column for column in self.table.columns if column.name in names]
+
     def _create_alone(self, target: Table, connection: Connection, **kw: Any) -> None:
         if not kw.get("_is_metadata_operation"):
             connection.execute(self.definition.create())
@@ -167,6 +181,12 @@ def _column(given: Any) -> str | Column[Any] | None:
     if not isinstance(given, Column):
         raise InputError(f"expected the name of a column or a mapped attribute, got {given!r}")
     return given
+
+
+def _several(given: Any) -> list[str | Column[Any]]:
+    """One column or several."""
+    columns = map(_column, given if isinstance(given, (list, tuple)) else [given])
+    return [column for column in columns if column is not None]
 
 
 def _table(given: Any) -> Table:

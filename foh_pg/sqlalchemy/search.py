@@ -38,7 +38,7 @@ def foh_search(
 ) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
 
-    Its columns are the key of the entity's table under its own name, `distance` (from the query,
+    Its columns are the key of the entity's table under its own names, `distance` (from the query,
     by the index's distance; NULL with shortlist 0) and `score` (what the rows are ranked by, the smaller the
     nearer).
 
@@ -67,7 +67,8 @@ def foh_search(
         The name of the FOHIndex, where there are several.
     """
     chosen = _index(entity, index)
-    [key] = _key(chosen.table)
+    keys = chosen.key_columns
+    taken = {key.name for key in keys}
     condition, params = pushed(filter, chosen.table, _selectable(entity))
     function: Function[Any] = Function(
         # The compiler formats the names of functions once more with %.
@@ -84,10 +85,10 @@ def foh_search(
         packagenames=("foh",),
     )
     return function.table_valued(
-        sa.column(key.name, key.type),
+        *(sa.column(key.name, key.type) for key in keys),
         # As foh.create_index names them: another name where the key has ours.
-        sa.column("foh_distance" if key.name == "distance" else "distance", DOUBLE),
-        sa.column("foh_score" if key.name == "score" else "score", DOUBLE),
+        sa.column("foh_distance" if "distance" in taken else "distance", DOUBLE),
+        sa.column("foh_score" if "score" in taken else "score", DOUBLE),
     )
 
 
@@ -99,15 +100,19 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
     >>> session.scalars(select_nearest(Product, vector, k=10).options(joinedload(Product.brand)))
     """
     search = foh_search(entity, query, **arguments)
-    key, _, score = search.c
-    target = _selectable(entity)
+    *_, score = search.c
+    keys = _index(entity, arguments.get("index")).key_columns
+    same = sa.and_(*(equal(_own(entity, key), search.c[key.name]) for key in keys))
+    return sa.select(entity, score).join_from(entity, search, same).order_by(score)
+
+
+def _own(entity: Any, column: sa.Column[Any]) -> Any:
+    """A column of the indexed table, as the entity has it."""
     mapper = _mapper(entity)
-    own: Any = target.primary_key if mapper is None else mapper.primary_key
-    [column] = own
-    if mapper is not None:
-        # The attribute, and not the column: it follows an alias.
-        column = getattr(entity, mapper.get_property_by_column(column).key)
-    return sa.select(entity, score).join_from(entity, search, equal(column, key)).order_by(score)
+    if mapper is None:
+        return _selectable(entity).c[column.key]
+    # The attribute, and not the column: it follows an alias.
+    return getattr(entity, mapper.get_property_by_column(column).key)
 
 
 def equal(one: Any, other: Any) -> sa.ColumnElement[bool]:
@@ -164,12 +169,3 @@ def _index(entity: Any, wanted: str | FOHIndex | None) -> FOHIndex:
     if len(found) > 1:
         raise InputError(f"{entity!r} has the indexes {names}: choose one with the argument index")
     return found[0]
-
-
-def _key(table: sa.Table) -> list[sa.Column[Any]]:
-    key = list(table.primary_key.columns)
-    if len(key) != 1:
-        raise InputError(
-            f"{table.key!r} has a primary key of {len(key)} columns: an index needs a key of one column"
-        )
-    return key

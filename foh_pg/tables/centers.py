@@ -17,7 +17,7 @@ from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.page_parts import bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import bit_bytes, page_of
 from foh_pg.tables.parts import pairs_of
 
 # Members of a list that show how stale it is.
@@ -93,6 +93,10 @@ class Centers(SideBySide):
         if len(bits) == 0:
             return np.zeros((0, homes), dtype=np.int64)
         return clustering.find_homes(bits, self.areas, self.bits, self.area, homes=homes, numbers=numbers)
+
+    @property
+    def levels(self) -> clustering.BitLevels:
+        return clustering.BitLevels(self.areas, self.bits, self.area)
 
     @property
     def staleness(self) -> float:
@@ -301,8 +305,8 @@ def _write_areas(
         bits = np.concatenate([after.areas, bits])
     order = np.lexsort((ids, area))
     area, ids, bits = area[order], ids[order], bits[order]
-    size = key_bytes(ids, "integer") + bit_bytes(index.geometry_column.bits)
-    parts = page_of(area, size)
+    size = 4 + bit_bytes(index.geometry_column.bits)
+    parts = page_of(area, np.full(len(ids), size, dtype=np.int64))
     begins = np.flatnonzero(np.diff(pairs_of(area, parts), prepend=-1))
     bounds = np.append(begins, len(ids))
     session.copy_in(

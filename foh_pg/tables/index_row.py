@@ -11,16 +11,16 @@ from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.postgres.binary_copy import Array, Bits, Column, Raw, Text
 from foh_pg.runs.session import Session
-from foh_pg.tables.keys import Keys
+from foh_pg.tables.keys import Keys, keys_of
 
 FIND = """
 SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 """
 
 READ = """
-SELECT i.id, i.name, i.key_type::text, i.labels, i.labels_from_name, i.dimensions, i.bits, i.geometry,
-       i.distance, i.options, i.version, i.status, i.next_center, i.source_name, i.included,
-       {unchanged}() IS NOT NULL
+SELECT i.id, i.name, i.key_types::text[], pg_catalog.pg_typeof(NULL::{key_type})::oid::bigint, i.labels,
+       i.labels_from_name, i.dimensions, i.bits, i.geometry, i.distance, i.options, i.version, i.status,
+       i.next_center, i.source_name, i.included, {unchanged}() IS NOT NULL
 FROM foh.index i WHERE i.id = {id}
 """
 
@@ -53,7 +53,9 @@ class IndexRow:
 
     id: int
     name: str
-    key_type: str
+    # The types of the key columns, and the oid of what lists hold: that type, or one made of all of them.
+    key_types: list[str]
+    key_oid: int
     labels: str | None
     labels_from: str | None
     dimensions: int
@@ -72,7 +74,7 @@ class IndexRow:
 
     @property
     def keys(self) -> Keys:
-        return Keys(self.key_type, self.encoding)
+        return keys_of(self.key_types, self.key_oid, self.encoding)
 
     @property
     def labels_column(self) -> Column:

@@ -24,8 +24,8 @@ DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
 PUT = """
 INSERT INTO {item} AS i (key, home, others)
 SELECT u.key, u.home, u.others::int[]
-FROM ROWS FROM (pg_catalog.unnest(%(keys)s::{key_type}[]), pg_catalog.unnest(%(homes)s::int[]),
-                pg_catalog.unnest(%(others)s::text[])) AS u (key, home, others)
+FROM (SELECT pg_catalog.unnest(%(keys)s::{key_type}[]) AS key, pg_catalog.unnest(%(homes)s::int[]) AS home,
+             pg_catalog.unnest(%(others)s::text[]) AS others) u
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 WHERE i.home <> excluded.home OR i.others IS DISTINCT FROM excluded.others
 """

@@ -30,15 +30,6 @@ def bit_bytes(bits: int) -> int:
     return 8 + 4 * -(-bits // 32)
 
 
-def key_bytes(keys: npt.NDArray[Any], key_type: str) -> IntArray:
-    """Bytes of every key in an array; no encoding of a database needs more for a text than UTF-8."""
-    fixed = {"integer": 4, "bigint": 8, "uuid": 16}.get(key_type)
-    if fixed is not None:
-        return np.full(len(keys), fixed, dtype=np.int64)
-    lengths = np.fromiter((len(key.encode()) for key in keys.tolist()), dtype=np.int64, count=len(keys))
-    return 4 + 4 * -(-lengths // 4)
-
-
 def page_of(groups: npt.NDArray[Any], sizes: IntArray, room: int = PAGE_BYTES) -> IntArray:
     """The number of the page, from 0 on, that each entry goes to within its group.
 

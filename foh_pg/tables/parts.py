@@ -18,7 +18,7 @@ from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.postgres.binary_copy import Bits
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.page_parts import ARRAY_BYTES, PAGE_BYTES, bit_bytes, key_bytes, page_of
+from foh_pg.tables.page_parts import ARRAY_BYTES, PAGE_BYTES, bit_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 
@@ -155,7 +155,7 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
 
 
 def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
-    sizes = key_bytes(entries.keys, index.key_type)
+    sizes = index.keys.sizes(entries.keys)
     for name, column in index.held.items():
         held = entries.held[name]
         sizes = sizes + (bit_bytes(column.bits) if isinstance(column, Bits) else column.stored(held))

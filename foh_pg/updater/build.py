@@ -23,11 +23,10 @@ from foh_pg.updater import training
 from foh_pg.updater.fill import fill
 from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
-from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
+from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, weighed, with_geometry
 from foh_pg.updater.pull import pull
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
-from foh_pg.updater.weighing import with_ranking
 
 # With fewer labelled rows there is nothing to learn.
 LEAST_LABELLED = 100
@@ -131,11 +130,10 @@ def _plan_build(kind: str, session: Session, run: Run) -> tuple[IndexRow, Plan]:
         trained = train(index, seen.to_learn(), seen.rows, run)
     with run.phase("centers"):
         model = with_geometry(index, trained.model, seen.sample)
-    model = with_ranking(run, index, model, seen.sample, seen.rows)
-    run.metrics.update(trained.metrics)
-    with run.phase("centers"):
         handover = handover_of(index, seen, trained.pending)
         plan = make_plan(index, kind, model, trained.learner, seen, handover, trained.metrics)
+    plan = weighed(run, index, plan, seen)
+    run.metrics.update(trained.metrics)
     return index, plan
 
 

@@ -128,6 +128,8 @@ class Change:
     consumed: npt.NDArray[np.int64]
     # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
+    # Whether the ranking of the model is new, though its hash functions may not be.
+    weighed: bool = False
 
     @property
     def version(self) -> int:
@@ -225,7 +227,8 @@ def _write_model(session: Session, new: Change) -> None:
     session.execute(MODEL, values)
     if served.learned == new.version:
         write_hash_functions(session, model)
-        save_arrays(session, "served", new.version, model.to_arrays())
+    if served.learned == new.version or new.weighed:
+        save_arrays(session, "served", served.learned, model.to_arrays())
     if new.learner is not None:
         # Saved even where its model is not served: learning goes on beside the model that is.
         save_arrays(session, "learner", served.learned, new.learner.state())

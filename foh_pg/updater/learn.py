@@ -29,8 +29,9 @@ class Learned:
 
     model: Model
     handover: Handover
-    # Whether the hash functions of the model are new.
+    # Whether the hash functions of the model are new, and whether its ranking is.
     new: bool = False
+    weighed: bool = False
     # The learner, where it has learned or forgotten anything.
     learner: Learner | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +52,7 @@ def learn(session: Session, run: Run, state: State, batch: Batch) -> Learned:
     if len(changed) >= min(int(state.index.options["learn_rows"]), FORGOTTEN):
         learner = _forget(session, state, changed)
     handover = handover_after(batch, state.handover, learns=state.learns, forgot=learner is not None)
-    return Learned(model, handover, new, learner)
+    return Learned(model, handover, new, learner=learner)
 
 
 def _stage(session: Session, run: Run, state: State, batch: Batch, changed: KeyArray) -> Learned:
@@ -68,20 +69,22 @@ def _stage(session: Session, run: Run, state: State, batch: Batch, changed: KeyA
         examined = join_rows(index, [batch.examined, rows.take(held)])
         verdict = training.compare(index, examined, candidate, served.model)
     if verdict.serve:
-        model, new = _weighed(session, run, state, candidate, state.rows + len(batch.rows)), True
+        model, new = candidate, True
     else:
         run.note(verdict.note + "; the rows were merged under the old one")
         model, new = _centered(state, batch)
     handover = handover_after(batch, state.handover, learns=state.learns, studied=True, forgot=True)
-    return Learned(model, handover, new, learner, verdict.metrics)
+    return Learned(model, handover, new, learner=learner, metrics=verdict.metrics)
 
 
-def _weighed(session: Session, run: Run, state: State, candidate: Model, rows: int) -> Model:
-    """The candidate; with a ranking chosen anew where the table has doubled since the last choice."""
-    if not outdated(candidate.ranking, rows):
-        return candidate
+def weigh_again(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Learned:
+    """The same, with a ranking chosen anew where the table has doubled since the last choice."""
+    rows = state.rows + len(batch.rows)
+    if state.served.first or len(state.centers) == 0 or not outdated(learned.model.ranking, rows):
+        return learned
     sample = read_sample_to_weigh(session, state.index, rows)
-    return with_ranking(run, state.index, candidate, sample, rows)
+    model = with_ranking(run, state.index, learned.model, sample, state.centers.levels, rows)
+    return replace(learned, model=model, weighed=True)
 
 
 def _centered(state: State, batch: Batch) -> tuple[Model, bool]:

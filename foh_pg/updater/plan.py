@@ -13,6 +13,7 @@ from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import INT8
+from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -20,8 +21,9 @@ from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.handover import Handover
+from foh_pg.updater.trial import base_rows
 from foh_pg.updater.unfinished import Plan, options_text
-from foh_pg.updater.weighing import base_rows
+from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
@@ -103,3 +105,11 @@ def make_plan(
         handover=handover,
         metrics=metrics,
     )
+
+
+def weighed(run: Run, index: IndexRow, plan: Plan, seen: Survey) -> Plan:
+    """The plan with a ranking chosen on the centers that it has."""
+    if len(plan.centers) == 0:
+        return plan
+    ranked = with_ranking(run, index, plan.model, seen.sample, plan.centers.levels, seen.rows)
+    return replace(plan, model=ranked)

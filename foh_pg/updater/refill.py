@@ -14,9 +14,8 @@ from foh_pg.updater.handover import Handover
 from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change
 from foh_pg.updater.learn import Learned, learn
-from foh_pg.updater.plan import make_plan, survey, with_geometry
+from foh_pg.updater.plan import make_plan, survey, weighed, with_geometry
 from foh_pg.updater.served_model import Placed
-from foh_pg.updater.weighing import with_ranking
 
 # An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it
 # has. That is so when the table has become four times as large.
@@ -69,12 +68,9 @@ def refill(session: Session, run: Run, state: State, batch: Batch, learned: Lear
     index = state.index
     with run.phase("centers"):
         model = with_geometry(index, state.served.model, seen.sample)
-    if model.trained:
-        model = with_ranking(run, index, model, seen.sample, seen.rows)
-    with run.phase("centers"):
         handover = replace(state.handover, rows_seen=seen.rows)
         plan = make_plan(index, "full", model, learner if learner.started else None, seen, handover, {})
-    return fill(session, run, index, plan)
+    return fill(session, run, index, weighed(run, index, plan, seen))
 
 
 def empty(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:

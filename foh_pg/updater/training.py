@@ -75,7 +75,7 @@ def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:
     """What a learner knows rows by: their keys, or digests of keys that are texts, which may be long."""
     if index.keys.dtype is not object:
         return keys
-    digests = [hashlib.sha256(str(key).encode()).digest()[:16] for key in keys.tolist()]
+    digests = [hashlib.sha256(index.keys.to_bytes(key)).digest()[:16] for key in keys.tolist()]
     return np.frombuffer(b"".join(digests), dtype="S16")
 
 

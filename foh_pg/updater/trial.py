@@ -1,15 +1,22 @@
-"""A small index in memory that answers as the search in SQL does, for the choice of a ranking."""
+"""A part of the table in memory that answers as the search in SQL does, for the choice of a ranking.
+
+The part may be small: the lists of the index then hold a share of their rows here. What a search of the whole
+table reaches is estimated from that share: of so many nearest rows each is here with that probability.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binom  # type: ignore[import-untyped]
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import hamming
+from foh_pg.arrays.codes import hamming, hamming_blocks, hamming_pairs, smallest
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
@@ -18,14 +25,34 @@ from foh_pg.updater.scan import exact_distances, sharing
 
 K = 10
 
+# Rows of the base: more of a large table, where the nearest rows tell more.
+BASE_ROWS = 10_000
+BASE_SHARE = 1 / 4
+MOST_BASE_ROWS = 100_000
+
 # Rows of the base whose distances are computed at a time.
 BASE_CHUNK = 10_000
+
+# Of each query the nearest rows by bits are kept, in all lists: well more than any search reads.
+KEPT = 3000
 
 # How many lists and rows are tried in the search for what reaches a recall.
 PROBES_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
 SHORTLISTS_TRIED = (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100, 150, 200, 300)
 # A step that costs more must reach so much more.
 LEAST_GAIN = 0.004
+
+# The ten rows of a query are found or missed together as if they were so many.
+ALIKE = 3
+
+# Distances that differ by less than this share are equal, but for rounding.
+TIE = 1e-6
+
+# Where fewer of the rows are here, the nearest of them are too far away to tell what a search would reach.
+LEAST_SHARE = 1 / 8
+
+# Where only a share of the rows is here, those wanted lie in share ** -SPREAD times as many lists.
+SPREAD = 0.4
 
 # What precision counts beside `both`, so that it decides where the other is equal.
 PRECISION_SHARE = 0.2
@@ -56,45 +83,113 @@ class Answers:
 
 
 class Trial:
-    """A small index in memory, and the queries put to it."""
+    """Rows on the lists of an index in memory, and the queries put to it.
 
-    def __init__(self, index: IndexForm, model: Model, base: Rows, queries: Rows) -> None:
-        self.index, self.model, self.base, self.queries = index, model, base, queries
-        self.vectors = queries.vectors
-        self.relevant = sharing(queries, base)
+    Parameters
+    ----------
+    levels : BitLevels, optional
+        The centers of the index; by default centers are made for these rows.
+    share : float
+        How much of the table the base is.
+    """
+
+    def __init__(
+        self,
+        index: IndexForm,
+        model: Model,
+        base: Rows,
+        queries: Rows,
+        levels: clustering.BitLevels | None = None,
+        share: float = 1.0,
+    ) -> None:
+        self.index, self.model, self.share = index, model, max(LEAST_SHARE, min(1.0, share))
+        if levels is None:
+            rng = np.random.default_rng(int(index.options["seed"]))
+            levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
+        self.levels = levels
+        geometry = model.geometry_bits(base.vectors)
+        homes = clustering.find_homes(geometry, *levels, numbers=model.geometry_numbers)[:, 0]
+        # In the order of the lists, as a search reads them.
+        order = np.argsort(homes, kind="stable")
+        self.base, self.queries, self.vectors = base.take(order), queries, queries.vectors
+        self.geometry, self.looks = geometry[order], model.query_looks(self.vectors)
+        self._keep_nearest_by_bits(homes[order])
+        self.relevant = sharing(queries, self.base)
         self.distances = np.empty((len(self.vectors), len(base)), dtype=np.float32)
         for start in range(0, len(base), BASE_CHUNK):
             chunk = slice(start, start + BASE_CHUNK)
-            self.distances[:, chunk] = exact_distances(index, self.vectors, base.vectors[chunk])
+            self.distances[:, chunk] = exact_distances(index, self.vectors, self.base.vectors[chunk])
         self.nearest = _smallest(self.distances, K)
-        self.kind = _smallest(np.where(self.relevant, self.distances, np.inf), K)
-        # Fewer than ten rows may share a label with a query.
-        self.kind_there = np.take_along_axis(self.relevant, self.kind, axis=1)
-        self.codes, self.query_codes = model.encode(base.vectors, base.labels), model.encode(self.vectors)
-        self.geometry, self.query_geometry = (
-            model.geometry_bits(base.vectors),
-            model.query_geometry_bits(self.vectors),
-        )
-        self.signatures = np.unpackbits(model.signatures(base.labels), axis=1).astype(bool)
-        rng = np.random.default_rng(int(index.options["seed"]))
-        self.levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
-        homes = clustering.find_homes(self.geometry, *self.levels, numbers=model.geometry_numbers)[:, 0]
-        self.order = np.argsort(homes, kind="stable")
-        self.bounds = np.searchsorted(homes[self.order], np.arange(len(self.levels.centers) + 1))
-        most = min(max(PROBES_TRIED), len(self.levels.centers))
-        self.centers = clustering.find_homes(
-            self.query_geometry, *self.levels, homes=most, looked=clustering.near_areas(most)
-        )
         self._looked: dict[tuple[int, int], Looked] = {}
 
     @classmethod
-    def of(cls, index: IndexForm, model: Model, rows: Rows, asking: Ints, base: int) -> Trial:
-        """Rows `asking` of a sample put to at most `base` of the others."""
-        others = np.setdiff1d(np.arange(len(rows)), asking)
+    def of(
+        cls,
+        index: IndexForm,
+        model: Model,
+        rows: Rows,
+        asking: Ints,
+        levels: clustering.BitLevels,
+        table: int,
+    ) -> Trial:
+        """Rows `asking` of a sample put to some of the others; there are `table` rows in all."""
+        others, base = np.setdiff1d(np.arange(len(rows)), asking), base_rows(table)
         if len(others) > base:
             rng = np.random.default_rng(int(index.options["seed"]))
             others = np.sort(rng.choice(others, base, replace=False))
-        return cls(index, model, rows.take(others), rows.take(asking))
+        share = len(others) / max(table - len(asking), len(others))
+        return cls(index, model, rows.take(others), rows.take(asking), levels, share)
+
+    def _keep_nearest_by_bits(self, homes: Ints) -> None:
+        """Keep the nearest rows by bits of every query, and how many probes it takes to read their lists."""
+        probes = self._probes()
+        kept = min(KEPT, len(homes))
+        self.near = np.empty((len(probes), kept), dtype=np.int64)
+        self.bits = np.empty((len(probes), kept), dtype=np.uint16)
+        for start, far in hamming_blocks(self.looks[0], self.geometry):
+            # Sixteen bits are sorted by counting, which is stable and fast.
+            near = np.argsort(far, axis=1, kind="stable")[:, :kept]
+            bits = estimated([look[start : start + len(far)] for look in self.looks], self.geometry, near)
+            order = np.argsort(bits.astype(np.uint16), axis=1, kind="stable")
+            self.near[start : start + len(far)] = np.take_along_axis(near, order, axis=1)
+            self.bits[start : start + len(far)] = np.take_along_axis(bits, order, axis=1)
+        self.probes = np.take_along_axis(probes, homes[self.near], axis=1)
+
+    def _probes(self) -> Ints:
+        """With how many probes a search by each query reads each list; more than there are for never."""
+        areas, centers, area_of = self.levels
+        most = min(max(PROBES_TRIED), len(centers))
+        probes = np.full((len(self.vectors), len(centers)), len(centers) + 1, dtype=np.int64)
+        order = smallest(hamming(self.looks[0], centers), most)
+        by_area = smallest(hamming(self.looks[0], areas), len(areas))
+        place = np.empty_like(by_area)
+        np.put_along_axis(place, by_area, np.arange(len(areas))[None], axis=1)
+        # The more probes, the more areas are looked into.
+        needed = clustering.least_probes(np.take_along_axis(place, area_of[order], axis=1))
+        np.put_along_axis(probes, order, np.maximum(np.arange(1, most + 1)[None], needed), axis=1)
+        return probes
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.uint8]:
+        return self.model.encode(self.base.vectors, self.base.labels)
+
+    @cached_property
+    def query_codes(self) -> npt.NDArray[np.uint8]:
+        return self.model.encode(self.vectors)
+
+    @cached_property
+    def signatures(self) -> Bools:
+        return np.unpackbits(self.model.signatures(self.base.labels), axis=1).astype(bool)
+
+    @cached_property
+    def kind(self) -> Ints:
+        """The ten nearest rows that share a label with each query."""
+        return _smallest(np.where(self.relevant, self.distances, np.inf), K)
+
+    @cached_property
+    def kind_there(self) -> Bools:
+        """Which of these there are: fewer than ten rows may share a label with a query."""
+        return np.take_along_axis(self.relevant, self.kind, axis=1)
 
     @property
     def exact(self) -> Answers:
@@ -104,8 +199,8 @@ class Trial:
     def ask(self, ranking: Ranking, k: int = K) -> Answers:
         """Answer every query as sql/index/near.sql would."""
         shortlist = max(k, ranking.shortlist or SHORTLIST)
-        looked = shortlist if ranking.by_geometry_alone else max(LOOKED, LOOKED_TIMES * shortlist)
-        found = self.looked(ranking.probes or PROBES, looked)
+        looked = max(LOOKED, LOOKED_TIMES * shortlist)
+        found = self.looked(round((ranking.probes or PROBES) * self.share**-SPREAD), looked)
         lean = found.lean(ranking)
         best = np.argsort(found.estimates * (1 + lean), axis=1, kind="stable")[:, :shortlist]
         distances, leans = (np.take_along_axis(values, best, axis=1) for values in (found.distances, lean))
@@ -115,37 +210,27 @@ class Trial:
     def looked(self, probes: int, count: int) -> Looked:
         """The result of the first ranking of every query: the `count` rows nearest by geometry bits."""
         if (probes, count) not in self._looked:
-            rows = np.full((len(self.vectors), count), -1, dtype=np.int64)
-            for query in range(len(self.vectors)):
-                listed, _, bits = self._listed(query, probes)
-                found = listed[np.argsort(bits, kind="stable")][:count]
-                rows[query, : len(found)] = found
-            self._looked[probes, count] = Looked.of(self, rows)
+            listed = self.probes <= probes
+            place = np.cumsum(listed, axis=1)
+            query, at = np.nonzero(listed & (place <= count))
+            kept = np.full((len(self.vectors), count), -1, dtype=np.int64)
+            kept[query, place[query, at] - 1] = at
+            self._looked[probes, count] = Looked.of(self, kept)
         return self._looked[probes, count]
 
     def reach(self) -> tuple[Reached, ...]:
-        """What recall of the exact ten the cheapest searches reach; the cheapest first."""
-        tried = [probes for probes in PROBES_TRIED if probes <= self.centers.shape[1]]
-        hits = np.zeros((len(tried), len(SHORTLISTS_TRIED)))
-        for query, nearest in enumerate(self.nearest):
-            rows, lists, bits = self._listed(query, tried[-1])
-            # Rows at the same number of bits come in the order of the lists.
-            far = bits.astype(np.int64) * len(rows) + np.arange(len(rows))
-            place = {row: at for at, row in enumerate(rows.tolist())}
-            for row in nearest.tolist():
-                if row not in place:
-                    continue
-                # Rows that are nearer by bits, by the list that they are in.
-                at = place[row]
-                nearer = np.cumsum(np.bincount(lists[far < far[at]], minlength=tried[-1]))
-                seen = np.array([probes > lists[at] for probes in tried])
-                ahead = nearer[np.array(tried) - 1]
-                hits += seen[:, None] & (ahead[:, None] < np.array(SHORTLISTS_TRIED)[None])
-        recall = hits / max(1, self.nearest.size)
+        """What recall of the exact ten the cheapest searches reach, now and with twice as many rows.
+
+        The cheapest comes first. With more rows more of them are nearer by bits than a row that is wanted, so
+        where bits tell rows apart badly, as in few dimensions, more must be read.
+        """
+        recall = np.minimum(self.recalls(self.share), self.recalls(self.share / 2))
+        # Other queries find a little less or more: this says rather too little.
+        recall -= np.sqrt(recall * (1 - recall) / (ALIKE * max(1, len(self.vectors))))
         steps = sorted(
             (
                 Reached(float(recall[i, j]), probes, shortlist)
-                for i, probes in enumerate(tried)
+                for i, probes in enumerate(self.probes_tried)
                 for j, shortlist in enumerate(SHORTLISTS_TRIED)
             ),
             key=lambda step: (step.cost, -step.recall),
@@ -156,24 +241,53 @@ class Trial:
                 kept.append(step._replace(recall=round(step.recall, 4)))
         return tuple(kept)
 
-    def _listed(self, query: int, probes: int) -> tuple[Ints, Ints, Ints]:
-        """The rows in the nearest lists, which list each is in, and how many of their bits differ."""
-        spans = [(self.bounds[at], self.bounds[at + 1]) for at in self.centers[query, :probes]]
-        rows = np.concatenate([self.order[start:end] for start, end in spans])
-        lists = np.repeat(np.arange(len(spans)), [end - start for start, end in spans])
-        return rows, lists, hamming(self.query_geometry[query : query + 1], self.geometry[rows])[0]
+    @property
+    def probes_tried(self) -> list[int]:
+        return [probes for probes in PROBES_TRIED if probes <= len(self.levels.centers)]
+
+    def recalls(self, share: float) -> Floats:
+        """What a table reaches of which the base is that share: an array (probes tried, shortlists tried)."""
+        query, rank, at = self._found
+        # How likely a row is within a shortlist, where so many here come before it.
+        shortlists = np.round(np.array(SHORTLISTS_TRIED) + 1 / share - 1)
+        within = binom.sf(np.arange(SHORTLISTS_TRIED[-1])[:, None], shortlists[None], share)
+        # How likely the first, the second, ... row here is one of the nearest of the table. As so many are
+        # taken for the nearest, those here are little farther away on average than the ten of the table.
+        likely = binom.sf(np.arange(self.nearest.shape[1]), max(1, round(K + 1 - 1 / share)), share)
+        counts = likely[rank] * _returned(self._tied[query, rank], share)
+        hits = np.zeros((len(self.probes_tried), len(SHORTLISTS_TRIED)))
+        for i, probes in enumerate(self.probes_tried):
+            listed = self.probes <= probes
+            ahead = np.cumsum(listed, axis=1)[query, at] - 1
+            there = listed[query, at] & (ahead < len(within))
+            hits[i] = counts[there] @ within[ahead[there]]
+        return np.asarray(hits / (likely.sum() * max(1, len(self.nearest))))
+
+    @cached_property
+    def _found(self) -> tuple[Ints, Ints, Ints]:
+        """Query and rank of each of the nearest rows, and its place among those nearest by bits."""
+        query, rank, at = np.nonzero(self.nearest[:, :, None] == self.near[:, None])
+        return query, rank, at
+
+    @cached_property
+    def _tied(self) -> Ints:
+        """How many rows are as far away as each of the nearest, itself included."""
+        near = _smallest(self.distances, 3 * K)
+        far = np.take_along_axis(self.distances, near, axis=1)
+        apart = np.abs(far[:, : self.nearest.shape[1], None] - far[:, None])
+        return np.asarray((apart <= TIE * np.abs(far[:, None])).sum(axis=2))
 
     def _judge(self, rows: Ints) -> Answers:
         """Judge answers: rows of the base, -1 where there are fewer."""
         missing, query = rows < 0, np.arange(len(rows))[:, None]
-        far = np.where(missing, np.nan, self.distances[query, rows])
+        far = np.where(missing, 0.0, self.distances[query, rows])
         both = (rows[:, :, None] == self.kind[:, None]).any(axis=1) & self.kind_there
         nearest = (rows[:, :, None] == self.nearest[:, None]).any(axis=1)
         return Answers(
             precision=(self.relevant[query, rows] & ~missing).sum(axis=1) / rows.shape[1],
             recall=nearest.mean(axis=1),
             both=both.sum(axis=1) / np.maximum(1, self.kind_there.sum(axis=1)),
-            distance=np.nanmean(far, axis=1),
+            distance=far.sum(axis=1) / np.maximum(1, (~missing).sum(axis=1)),
         )
 
 
@@ -192,14 +306,15 @@ class Looked:
     signatures: Bools
 
     @classmethod
-    def of(cls, trial: Trial, rows: Ints) -> Looked:
-        missing = rows < 0
-        bits = _differing(trial.query_geometry, trial.geometry, rows)
+    def of(cls, trial: Trial, kept: Ints) -> Looked:
+        """From places among the rows that are kept of each query, -1 where there are fewer."""
+        missing, query = kept < 0, np.arange(len(kept))[:, None]
+        rows = np.where(missing, -1, trial.near[query, kept])
         return cls(
             rows=rows,
-            estimates=np.where(missing, np.inf, 2 * bits / trial.index.geometry),
-            distances=np.where(missing, np.inf, trial.distances[np.arange(len(rows))[:, None], rows]),
-            codes=_differing(trial.query_codes, trial.codes, rows) / trial.index.bits,
+            estimates=np.where(missing, np.inf, trial.bits[query, kept] / trial.index.geometry),
+            distances=np.where(missing, np.inf, trial.distances[query, rows]),
+            codes=hamming_pairs(trial.query_codes, trial.codes, rows) / trial.index.bits,
             signatures=trial.signatures[rows] & ~missing[:, :, None],
         )
 
@@ -217,10 +332,32 @@ class Looked:
         return np.asarray(ranking.votes * other)
 
 
+def _returned(tied: Ints, share: float) -> Floats:
+    """How likely a row that was found is returned, where so many rows here are at its distance.
+
+    The tenth may be any of several rows at one distance. On average (n - 1 / n) / 6 rows of one such group of
+    n in ten are then others than those that are wanted.
+    """
+    group = np.minimum(1 + (tied - 1) / share, 6 * K)
+    return np.asarray(1 - (group - 1 / group) / (6 * K))
+
+
+def base_rows(rows: int) -> int:
+    """How many rows of a table of `rows` rows queries are put to."""
+    return int(np.clip(rows * BASE_SHARE, BASE_ROWS, MOST_BASE_ROWS))
+
+
 def score(distances: Floats, leans: Floats) -> Floats:
     """What rows are ranked by, as score in sql/index/search.sql has it."""
     with np.errstate(invalid="ignore"):
         return np.asarray(distances + leans * np.abs(distances))
+
+
+def estimated(looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints) -> Ints:
+    """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
+    own = np.arange(len(rows))[:, None]
+    plain, above, below = (hamming_pairs(look, base, rows) for look in looks)
+    return np.asarray(plain + above + below - hamming_pairs(looks[1], looks[2], own), dtype=np.int64)
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Ints:
@@ -229,10 +366,3 @@ def _smallest(values: npt.NDArray[Any], count: int) -> Ints:
     found = np.argpartition(values, count - 1, axis=1)[:, :count]
     order = np.argsort(np.take_along_axis(values, found, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(found, order, axis=1))
-
-
-def _differing(queries: npt.NDArray[np.uint8], base: npt.NDArray[np.uint8], rows: Ints) -> Floats:
-    """Differing bits of each query and its rows."""
-    return np.stack([hamming(queries[i : i + 1], base[row])[0] for i, row in enumerate(rows)]).astype(
-        np.float64
-    )

@@ -13,7 +13,7 @@ from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
 from foh_pg.updater.index_state import State, load
 from foh_pg.updater.install import install
-from foh_pg.updater.learn import learn
+from foh_pg.updater.learn import learn, weigh_again
 from foh_pg.updater.merge import merge
 from foh_pg.updater.pull import pull
 from foh_pg.updater.refill import empty, must_refill, refill
@@ -114,6 +114,8 @@ def take_in(
         state, batch = read_batch(session, run, state, limits.batch_size)
         learned = learn(session, run, state, batch)
         make = empty if batch.truncated else refill if full or must_refill(state, batch) else merge
+        if make is merge:
+            learned = weigh_again(session, run, state, batch, learned)
         change = make(session, run, state, batch, learned)
         install(session, run, change)
         state, run.more = state.after(change), False

@@ -1,10 +1,10 @@
 """How a search ranks and how much it reads, chosen on rows that never train.
 
-Held-out rows, without their labels, are queries to a small index in memory, which answers as the search in
-SQL would. The choice is by `both`: the share of the ten nearest rows that share a label with the query. The
-default weights stay unless others are clearly better; labels that do not clearly help take no part; and where
-the answers are worse than those of the exact distance, a search reads more. What recall the cheapest searches
-reach is kept, so that a search can be asked for one.
+Held-out rows, without their labels, are queries to a part of the table in memory, on the lists of the index,
+which answers as the search in SQL would. The choice is by `both`: the share of the ten nearest rows that
+share a label with the query. The default weights stay unless others are clearly better; labels that do not
+clearly help take no part; and where the answers are worse than those of the exact distance, a search reads
+more. What recall the cheapest searches reach is kept, so that a search can be asked for one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.clustering import BitLevels, target_centers
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Reached
 from foh_pg.runs.run import Run
@@ -25,15 +26,11 @@ from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.chances import learn_chances
 from foh_pg.updater.training import held_out
-from foh_pg.updater.trial import Answers, Floats, K, Trial
+from foh_pg.updater.trial import Answers, Floats, K, Trial, base_rows
 
 # At most this many rows are queries; with fewer than LEAST_QUERIES nothing is chosen.
 QUERIES = 300
 LEAST_QUERIES = 40
-# Rows of the small index: more for a large table, where the nearest rows tell more about the labels.
-BASE_ROWS = 20_000
-BASE_SHARE = 1 / 8
-MOST_BASE_ROWS = 100_000
 
 GRID = tuple(product((0.0, 0.1, 0.2, 0.4), (0.3, 1.0, 3.0)))
 GEOMETRY_ALONE = Ranking(code=0.0, votes=0.0)
@@ -55,7 +52,12 @@ class Weighed:
 
 
 def weigh(
-    index: IndexForm, model: Model, rows: Rows, held_out: npt.NDArray[np.bool_], table: int | None = None
+    index: IndexForm,
+    model: Model,
+    rows: Rows,
+    held_out: npt.NDArray[np.bool_],
+    levels: BitLevels | None = None,
+    table: int | None = None,
 ) -> Weighed:
     """Choose how to rank and how much to read.
 
@@ -65,6 +67,8 @@ def weigh(
         A sample of the table.
     held_out : array of bool
         Which of them never trained.
+    levels : BitLevels, optional
+        The centers of the index; by default some are made.
     table : int, optional
         How many rows the table has, if more than the sample.
     """
@@ -75,7 +79,11 @@ def weigh(
         asking = np.linspace(0, len(rows) - 1, min(QUERIES, len(rows) // 10)).astype(np.int64)
     if len(asking) < LEAST_QUERIES or len(rows) < 2 * len(asking) + K:
         return Weighed(model.ranking, {"asked": len(asking)})
-    trial = Trial.of(index, model, rows, asking, base_rows(table or len(rows)))
+    table = max(table or 0, len(rows))
+    if levels is None:
+        rng = np.random.default_rng(int(index.options["seed"]))
+        levels = model.levels(rng, rows.vectors, target_centers(table))
+    trial = Trial.of(index, model, rows, asking, levels, table)
     reach = trial.reach()
     nearest = cheapest(reach, RECALL, COST_NEAREST)
     known = replace(
@@ -126,10 +134,12 @@ def _with_labels(trial: Trial, known: Ranking) -> Weighed:
     return Weighed(chosen, metrics, note)
 
 
-def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: int) -> Model:
+def with_ranking(
+    run: Run, index: IndexRow, model: Model, sample: Rows, levels: BitLevels, rows: int
+) -> Model:
     """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
     with run.phase("weigh"):
-        weighed = weigh(index, model, sample, held_out(index, sample), rows)
+        weighed = weigh(index, model, sample, held_out(index, sample), levels, rows)
     if len(weighed.metrics) > 1:
         ranking = weighed.ranking.to_dict()
         run.metrics["ranking"] = {**{name: ranking[name] for name in ("code", "votes")}, **weighed.metrics}
@@ -140,11 +150,6 @@ def with_ranking(run: Run, index: IndexRow, model: Model, sample: Rows, rows: in
 def outdated(ranking: Ranking, rows: int) -> bool:
     """Whether the table has doubled since the choice was made."""
     return rows >= 2 * max(ranking.rows, LEAST_QUERIES)
-
-
-def base_rows(rows: int) -> int:
-    """How many rows the small index has, for a table of `rows` rows."""
-    return int(np.clip(rows * BASE_SHARE, BASE_ROWS, MOST_BASE_ROWS))
 
 
 def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:

@@ -8,9 +8,10 @@ CREATE TABLE foh.index (
     source           regclass NOT NULL,
     source_oid       oid NOT NULL,
     source_name      text NOT NULL,
-    key              name NOT NULL,
-    key_attnum       int2 NOT NULL,
-    key_type         regtype NOT NULL,
+    -- A key may have several columns.
+    key              name[] NOT NULL,
+    key_attnum       int2[] NOT NULL,
+    key_types        regtype[] NOT NULL,
     embedding        name NOT NULL,
     embedding_attnum int2 NOT NULL,
     embedding_type   text NOT NULL,
@@ -21,8 +22,8 @@ CREATE TABLE foh.index (
     labels_from      regclass,
     labels_from_oid  oid,
     labels_from_name text,
-    labels_key       name,
-    labels_key_attnum int2,
+    labels_key       name[],
+    labels_key_attnum int2[],
     -- Columns that lists and stream keep beside each row, for conditions of searches: an array of objects, see foh._inspect_included.
     included         jsonb NOT NULL DEFAULT '[]',
     dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
@@ -154,7 +155,7 @@ CREATE TABLE foh.updating (
 -- that this template is for; where several have a name, the one without a condition is for all others.
 CREATE TABLE foh.template (
     name      text NOT NULL,
-    condition text NOT NULL CHECK (condition IN ('', 'labels', 'labels_from', 'row_triggers', 'distributed')),
+    condition text NOT NULL CHECK (condition IN ('', 'labels', 'labels_from', 'record_key', 'row_triggers', 'distributed')),
     kind      text NOT NULL CHECK (kind IN ('table', 'type', 'function', 'node', 'fragment', 'script', 'shared')),
     callers   text[] NOT NULL CHECK (callers <@ '{reader,updater}'),
     -- The order in which they stand in the files.

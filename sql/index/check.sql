@@ -24,7 +24,7 @@ WITH marker AS (
            coalesce(bool_or(t.op = 'r'), false) OR (SELECT i.status = 'building' FROM foh.index i WHERE i.id = {id}) AS exact
     FROM {stream} t WHERE t.op IN ('t', 'r')
 ), model AS (
-    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes_option}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
+    SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry, {included_texts_t} AS included
@@ -44,29 +44,29 @@ WITH marker AS (
     SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far, v.included
     FROM (SELECT s.key, s.usable, s.far, s.included, CASE WHEN NOT s.far THEN s.x END AS x
           FROM (SELECT s.key, s.x, s.included, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
-                FROM (SELECT s.{key} AS key, {vector_once} AS x, {included_texts_s} AS included FROM {source_rows_or_table} s
-                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended(s.{key}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
+                FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {included_texts_s} AS included FROM {source_rows_or_table} s
+                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended({key_of_s}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center, l.included FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), flips AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
-    SELECT c.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = c.center) AS bound, count(*) AS n, sum((c.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
-    FROM current c CROSS JOIN model m
+    SELECT e.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = e.center) AS bound, count(*) AS n, sum((e.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
+    FROM current e CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x, v.labels
                                              FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v OFFSET 0) v
                         -- A row at the mean, such as an only row, has the bits that rounding gives it.
                         CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE {vector}.l2_distance(v.x, m.mean) > 1e-5 * {vector}.vector_norm(v.x) OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
-    WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 1) % greatest(1, m.rows / 4000)) = 0
-      AND NOT EXISTS (SELECT FROM {stream} t WHERE t.key = c.key)
-    GROUP BY c.center
+    WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(e.key::text, 1) % greatest(1, m.rows / 4000)) = 0
+      AND NOT EXISTS (SELECT FROM {stream} t WHERE t.key = e.key)
+    GROUP BY e.center
 )
 SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text, NULL::int, NULL::text
 FROM present p, marker m
 WHERE NOT m.exact AND p.usable AND {homes} > 0 AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
   AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
-  AND NOT EXISTS (SELECT FROM model o CROSS JOIN unnest(o.far::{key_type}[]) AS f (key) WHERE f.key = p.key)
+  AND NOT EXISTS (SELECT FROM model o CROSS JOIN LATERAL (SELECT unnest(o.far::{key_type}[]) AS key) f WHERE f.key = p.key)
 UNION ALL
 SELECT 1, 'the embedding of a row is longer than 1e18: the row takes no part in models and lists, and every search reads it', p.key::text, NULL, NULL
 FROM present p WHERE p.far
@@ -81,7 +81,7 @@ SELECT 1, 'the embedding of a row cannot be used (dimensions, NULL, NaN or infin
 FROM present p WHERE NOT p.usable
 UNION ALL
 SELECT 1, 'a list or the stream has the bits of another vector than the row', e.key::text, e.center, format('%s of {geometry_bits} bits', e.geometry OPERATOR({vector}.<~>) p.geometry)
-FROM (SELECT c.key, c.center, c.geometry, {checked_bound} AS bound FROM current c
+FROM (SELECT c.key, c.center, c.geometry, greatest(2, {geometry_bits} / 256) AS bound FROM current c
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
 WHERE NOT m.exact AND e.geometry OPERATOR({vector}.<~>) p.geometry > e.bound
@@ -171,7 +171,7 @@ WITH marker AS (
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks, v.included
     FROM (SELECT v.key, v.labels, v.included, CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x
-          FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels, {included_texts_s} AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
+          FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels, {included_texts_s} AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
           WHERE v.x IS NOT NULL OFFSET 0) v
     -- A far row has no bits.
     LEFT JOIN LATERAL {place}(v.x, v.labels) p ON v.x IS NOT NULL
@@ -184,7 +184,7 @@ WITH marker AS (
     SELECT l.key, l.geometry, l.marks, true, l.included FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
     UNION ALL
     SELECT f.key, NULL, NULL, true, NULL
-    FROM foh.model m CROSS JOIN unnest(m.far::{key_type}[]) AS f (key) LEFT JOIN present p ON p.key = f.key
+    FROM foh.model m CROSS JOIN LATERAL (SELECT unnest(m.far::{key_type}[]) AS key) f LEFT JOIN present p ON p.key = f.key
     WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AND (SELECT k.truncated = 0 FROM marker k)
       AND p.geometry IS NULL AND NOT EXISTS (SELECT FROM newest n WHERE n.key = f.key)
 ), difference AS MATERIALIZED (
@@ -195,7 +195,7 @@ WITH marker AS (
     -- The bits of the embedding and the labels tell that a row has changed. A learned code may differ without that: codes of lists
     -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
-    WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > {checked_bound}
+    WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > greatest(2, {geometry_bits} / 256)
        OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask}) OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
        OR i.included <> p.included AND NOT (SELECT x.included @> '[{"filled": false}]' FROM foh.index x WHERE x.id = {id})
 ), queued AS (

@@ -70,8 +70,8 @@ DECLARE
         FROM (SELECT s.key, {node_distance} AS distance, k.place
               FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($5) AS place) k
               CROSS JOIN LATERAL ($sql$;
-    lookup constant text := $sql$SELECT s.{key} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
-    by_key constant text := $sql$ AND s.{key} OPERATOR(pg_catalog.=) k.key$sql$;
+    lookup constant text := $sql$SELECT s.{key_name} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
+    by_key constant text := $sql$ AND s.{key_name} OPERATOR(pg_catalog.=) k.key$sql$;
     closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $6 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $6$sql$;
     statement text;
     answer text[];
@@ -175,7 +175,7 @@ AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
         SELECT s.key, {node_distance}, {node_distance}
-        FROM (SELECT s.{key} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+        FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
         )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
 END
@@ -331,10 +331,10 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF near.fallback IS NOT NULL THEN
-        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{embedding} IS NOT NULL;
+        SELECT array_agg(s.{key_name}) INTO seen FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
         wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
-        SELECT array_agg(s.{key}) INTO seen FROM {source} s WHERE s.{key} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
+        SELECT array_agg(s.{key_name}) INTO seen FROM {source} s WHERE s.{key_name} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
     END IF;
     RETURN QUERY SELECT e.key, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
                  FROM (SELECT u.key, n.bits FROM unnest(seen) AS u (key)

@@ -68,13 +68,13 @@ BEGIN
         EXECUTE format('INSERT INTO %s (key, op) SELECT o.%I, ''d'' FROM old_rows o', inbox, {key_text});
     ELSIF TG_OP = 'INSERT' AND columns & 2 = 2 THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT s.{key} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
+                                                 FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE format('INSERT INTO %s (key) SELECT n.%I FROM new_rows n', inbox, {key_text});
-    ELSIF columns = {columns_expected} THEN
+    ELSIF columns = (CASE WHEN {labels_text}::name IS NULL THEN 3 ELSE 7 END) THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT coalesce(s.{key}, o.{key}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
-                                                       WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed} OFFSET 0) s$sql$;
+                                                 FROM (SELECT coalesce(s.{key_name}, o.{key_name}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key_name} = s.{key_name}
+                                                       WHERE s.{key_name} IS NULL OR o.{key_name} IS NULL OR {changed} OFFSET 0) s$sql$;
     ELSE
         EXECUTE format('INSERT INTO %1$s (key) SELECT n.%2$I FROM new_rows n UNION SELECT o.%2$I FROM old_rows o', inbox, {key_text});
     END IF;
@@ -161,7 +161,7 @@ BEGIN
     IF keys IS NULL THEN
         RETURN QUERY SELECT s.* FROM {source} s;
     ELSE
-        RETURN QUERY SELECT s.* FROM {source} s WHERE s.{key} = ANY ($1{key_collate});
+        RETURN QUERY SELECT s.* FROM {source} s WHERE s.{key_name} = ANY ($1{key_collate});
     END IF;
 END
 $body$;

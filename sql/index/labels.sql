@@ -55,10 +55,10 @@ BEGIN
     END IF;
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, NULL, NULL, NULL, NULL);
     FOREACH looked IN ARRAY ARRAY[{label_voters}, {label_voters} * {label_voters_times}] LOOP
-        keys := ARRAY(SELECT f.{key} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0) WITH ORDINALITY f
-                      WHERE f.{key} IS DISTINCT FROM without ORDER BY f.ordinality);
+        keys := ARRAY(SELECT {key_of_r} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0) WITH ORDINALITY r
+                      WHERE {key_of_r} IS DISTINCT FROM without ORDER BY r.ordinality);
         WITH near AS MATERIALIZED (
-            SELECT array_position(keys, s.{key}) AS place, {labels_read} AS names FROM {source} s WHERE s.{key} = ANY (keys{key_collate})
+            SELECT array_position(keys, {key_of_s}) AS place, {labels_read} AS names FROM {source_of_found}
         ), voting AS MATERIALIZED (
             SELECT n.names, 1 / ({label_rank} + n.rank)::float8 AS weight
             FROM (SELECT d.names, row_number() OVER (ORDER BY d.place) AS rank
@@ -90,10 +90,10 @@ AS $body$
 DECLARE
     r record;
 BEGIN
-    FOR r IN SELECT s.{key} AS key, {to_vector} AS x FROM {source} s
+    FOR r IN SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s
              WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
-               AND (after_key IS NULL OR s.{key} > after_key{key_collate})
-             ORDER BY s.{key} LIMIT wanted
+               AND (after_key IS NULL OR {s_is_after_key})
+             ORDER BY {key_order} LIMIT wanted
     LOOP
         RETURN QUERY SELECT r.key, l.label, l.chance, l.neighbors FROM (SELECT) one LEFT JOIN {labels}(r.x, k) l ON true;
     END LOOP;

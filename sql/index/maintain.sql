@@ -19,17 +19,16 @@ AS $body$
 BEGIN
     PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source} s
-                                      WHERE s.{key} = ANY ($1{key_collate}) OFFSET 0) v WHERE v.x IS NOT NULL;
+        RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
-        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL ORDER BY s.{key} LIMIT wanted;
+        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL ORDER BY {key_order} LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
-        RETURN QUERY SELECT s.{key}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL AND s.{key} > $2{key_collate} ORDER BY s.{key} LIMIT wanted;
+        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {key_order} LIMIT wanted;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels{included_of_v}
-                     FROM (SELECT s.{key} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}
+                     FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}
                            FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
                            WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
                              AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
@@ -79,15 +78,15 @@ BEGIN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
         -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
         INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT i.key, 'l', 0, 2147483647, true FROM {item} i WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} = i.key{key_collate});
+        SELECT e.key, 'l', 0, 2147483647, true FROM {item} e WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e});
         GET DIAGNOSTICS queued = ROW_COUNT;
     END IF;
     IF attached <> '{}' THEN
         -- Rows that came by INSERT or UPDATE have an entry.
         INSERT INTO {stream} (key, op, version, center)
-        SELECT s.{key}, 'u', 0, 0 FROM {source} s
+        SELECT {key_of_s}, 'u', 0, 0 FROM {source} s
         WHERE s.tableoid = ANY (attached) AND s.{embedding} IS NOT NULL
-          AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = s.{key}{our_collate} AND e.op <> 'l');
+          AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = {key_of_s}{our_collate} AND e.op <> 'l');
         GET DIAGNOSTICS n = ROW_COUNT;
         queued := queued + n;
     END IF;
@@ -133,6 +132,6 @@ BEGIN
     ELSIF step = 'shortlist' THEN
         RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) n);
     END IF;
-    RETURN ARRAY(SELECT r.{key} FROM {search}(query, k) r);
+    RETURN ARRAY(SELECT {key_of_r} FROM {search}(query, k) r);
 END
 $body$;

@@ -22,7 +22,7 @@ AS $body$
                        WHERE u.center < m.first_center AND u.op = 'u' AND u.seq + 0 > t.truncated
                          AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = u.key AND {later} > u.seq AND o.op <> 'l' OFFSET 0)
                        LIMIT b.most + 1)
-                 || ARRAY(SELECT f.key FROM unnest(m.far::{key_type}[]) AS f (key)
+                 || ARRAY(SELECT f.key FROM (SELECT unnest(m.far::{key_type}[]) AS key) f
                           WHERE t.truncated = 0 AND NOT EXISTS (SELECT FROM {stream} o WHERE o.key = f.key AND o.op <> 'l' OFFSET 0)) AS unplaced
           FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version
           CROSS JOIN (SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't' AND NOT t.fresh) t
@@ -31,36 +31,98 @@ AS $body$
           WHERE i.id = {id} OFFSET 0) s
 $body$;
 
+-- foh: function quantize
+-- The geometry bits of x, a row or a query, by the signs and thresholds of the quantizer. Of a query two more sets of bits: those that it would
+-- have if its numbers were greater, and if they were smaller (see fragment found). The same arithmetic in the same order as in
+-- foh_pg/geometry.py, so that the bits are the same.
+-- The halves of the vector are added and subtracted again and again, the second one turned by half as much each time.
+-- A loop of PL/pgSQL: a recursive query takes as long to run, and far longer to plan. SET would cost every row, so all names have
+-- their schema.
+CREATE OR REPLACE FUNCTION {quantize}(x {vector}.vector, signs {vector}.vector, threshold {vector}.vector, query boolean) RETURNS bit[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    a {vector}.vector := (x OPERATOR({vector}.*) signs){padding};
+    b {vector}.vector := {vector}.subvector(a, {half} OPERATOR(pg_catalog.+) 1, {half});
+    c {vector}.vector;
+    turn int := {half} OPERATOR(pg_catalog./) 2;
+    length int := {numbers};
+BEGIN
+    a := {vector}.subvector(a, 1, {half});
+    LOOP
+        c := a;
+        a := c OPERATOR({vector}.+) b;
+        b := c OPERATOR({vector}.-) b;
+        EXIT WHEN turn OPERATOR(pg_catalog.=) 0;
+        b := {vector}.subvector(b, turn OPERATOR(pg_catalog.+) 1, {half} OPERATOR(pg_catalog.-) turn) OPERATOR({vector}.||) {vector}.subvector(b, 1, turn);
+        turn := turn OPERATOR(pg_catalog./) 2;
+    END LOOP;
+    -- As many numbers as have thresholds, each as often as it has thresholds.
+    a := {vector}.subvector(a OPERATOR({vector}.||) b, 1, {numbers});
+    WHILE length OPERATOR(pg_catalog.<) {geometry_bits} LOOP
+        a := a OPERATOR({vector}.||) {vector}.subvector(a, 1, least(length, {geometry_bits} OPERATOR(pg_catalog.-) length));
+        length := {vector}.vector_dims(a);
+    END LOOP;
+    a := a OPERATOR({vector}.-) threshold;
+    IF NOT query THEN
+        RETURN ARRAY[{vector}.binary_quantize(a)];
+    END IF;
+    -- The numbers are moved by as much as the middle threshold lies above the first.
+    b := {vector}.subvector(threshold, {middle} OPERATOR(pg_catalog.+) 1, {numbers}) OPERATOR({vector}.-) {vector}.subvector(threshold, 1, {numbers});
+    length := {numbers};
+    WHILE length OPERATOR(pg_catalog.<) {geometry_bits} LOOP
+        b := b OPERATOR({vector}.||) {vector}.subvector(b, 1, least(length, {geometry_bits} OPERATOR(pg_catalog.-) length));
+        length := {vector}.vector_dims(b);
+    END LOOP;
+    RETURN ARRAY[{vector}.binary_quantize(a), {vector}.binary_quantize(a OPERATOR({vector}.+) b), {vector}.binary_quantize(a OPERATOR({vector}.-) b)];
+END
+$body$;
+
 -- foh: function nearest_centers
 -- The centers nearest to the bits of a query or of a row, the nearest first, found through the nearest areas; of equally near ones the first
 -- comes first. The home of a row is what this returns first: see foh_pg/clustering/homes.py, which finds the same.
 -- A plain SQL function that returns a table, so that it is inlined. The bits must be a variable or a column: an expression would be computed
 -- again for every center.
+-- Distance and center make up one number, since PostgreSQL sorts single numbers without making rows of them: the distance in front, and the
+-- center, below 2 ^ 31, behind it. A double holds both exactly.
 CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
-    SELECT c.center
-    FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
-          WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
-                                    ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 4))) c
-    ORDER BY c.geometry OPERATOR({vector}.<~>) $1, c.center LIMIT $2
+    SELECT (n.both - floor(n.both / 2147483648::float8) * 2147483648::float8)::int
+    FROM (SELECT (c.geometry OPERATOR({vector}.<~>) $1) * 2147483648::float8 + c.center::float8 AS both
+          FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
+                WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
+                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 4))) c
+          ORDER BY 1 LIMIT $2) n
 $body$;
 
 -- foh: fragment found
--- Reads query_geometry, centers, truncated, replaced and looked. Returns the nearest keys, as many as looked says. The template has it
-          -- twice, each time inside a larger statement: so the keys are never stored in between.
-          SELECT e.key, e.distance::int AS distance, e.marks
-          FROM ({distinct_open}SELECT u.key, u.marks, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
-                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks
-{included_asked}
-                      FROM {list} l WHERE l.center = ANY (centers) AND truncated = 0) u{passing}
+-- Reads query_geometry, query_above, query_below, apart, lean, centers, first, truncated, replaced, looked and most. Returns the nearest keys,
+          -- as many as looked says. The template has it twice, each time inside a larger statement: so the keys are never stored in between.
+          -- bits: an estimate of the distance. In how many bits two rows differ is the sum of the differences of their numbers, rounded. The
+          -- bits of the query with its numbers moved up and down make the estimate finer, and let large differences count more,
+          -- as they do in the distance.
+          SELECT e.key, e.marks, (e.distance + (e.geometry OPERATOR({vector}.<~>) query_above) + (e.geometry OPERATOR({vector}.<~>) query_below) - apart)::int AS bits
+          -- The nearest lists first: in the others, what is farther than all that is wanted need not be sorted. Marks are read where labels count.
+          FROM (WITH nearer AS MATERIALIZED (
+                    {distinct_open}SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
+                    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
+                          FROM {list} l WHERE l.center = ANY (centers[:first]) AND truncated = 0) u{passing}{distinct_close}
+                    ORDER BY 4 LIMIT most)
+                {distinct_open}SELECT n.key, n.marks, n.geometry, n.distance, n.seq FROM nearer n
+                UNION ALL
+                SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry, 0::bigint
+                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
+                      FROM {list} l WHERE l.center = ANY (centers[first + 1:]) AND truncated = 0) u
+                WHERE {passing_and}u.geometry OPERATOR({vector}.<~>) query_geometry < coalesce((SELECT n.distance FROM nearer n OFFSET most - 1 LIMIT 1), 'infinity'::float8)
                 UNION ALL
                 -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
-                SELECT t.key, t.marks, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
+                SELECT t.key, t.marks, t.geometry, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
                 FROM (SELECT unnest(centers) AS center) c
                 CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
                                     WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
-                ORDER BY 3 LIMIT looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END) e
+                ORDER BY 4 LIMIT most) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
           LIMIT looked
@@ -69,7 +131,7 @@ $body$;
 -- Which kind of row is the query? The rows that are nearest by bits and by learned code, which leans on the labels of a stored row and
         -- guesses those of the query, vote with their labels. Labels with at least half as many votes as the first are likely. A row whose
         -- labels are all others is put back. A row without labels may be of any kind, and stays where it is.
-        SELECT array_agg(r.key), array_agg(r.distance), array_agg(r.lean) INTO keys, bits, leans
+        SELECT array_agg(r.key), array_agg(r.bits), array_agg(r.lean) INTO keys, bits, leans
         FROM (WITH found AS MATERIALIZED ({found}),
               likely AS MATERIALIZED (
                   SELECT translate(v.votes, '0123456789', CASE WHEN v.votes LIKE '%9%' THEN '0000011111' WHEN v.votes LIKE '%8%' OR v.votes LIKE '%7%' THEN '0000111111'
@@ -79,12 +141,12 @@ $body$;
                   -- Signatures are added as if they were decimal numbers: each digit of the sum counts the votes of a label. So there are nine voters.
                   FROM (SELECT lpad(sum(substring(e.marks FROM 1 FOR {signature_bits})::text::numeric)::text, {signature_bits}, '0') AS votes
                         FROM (SELECT f.marks FROM found f WHERE bit_count(f.marks & {signature_mask}) > 0
-                              ORDER BY f.distance::float8 * {bit_distance} + weight_code * ((f.marks & {code_mask}) OPERATOR({vector}.<~>) query_marks) / {bits}::float8
+                              ORDER BY f.bits::float8 * {bit_distance} + weight_code * ((f.marks & {code_mask}) OPERATOR({vector}.<~>) query_marks) / {bits}::float8
                               LIMIT {voters}) e) v)
-              SELECT e.key, e.distance, e.lean
-              FROM (SELECT f.key, f.distance, CASE WHEN bit_count(f.marks & {signature_mask}) > 0 AND bit_count(f.marks & l.labels) = 0 THEN lean ELSE 0::float8 END AS lean
+              SELECT e.key, e.bits, e.lean
+              FROM (SELECT f.key, f.bits, CASE WHEN bit_count(f.marks & l.labels) = 0 AND bit_count(f.marks & {signature_mask}) > 0 THEN lean ELSE 0::float8 END AS lean
                     FROM found f CROSS JOIN likely l OFFSET 0) e
-              ORDER BY e.distance::float8 * (1::float8 + e.lean) LIMIT wanted) r;
+              ORDER BY e.bits::float8 * (1::float8 + e.lean) LIMIT wanted) r;
 
 -- foh: fragment second_look
 RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
@@ -124,15 +186,23 @@ DECLARE
     truncated bigint := 0;
     unplaced {key_type}[];
     centers int[];
+    looks bit({geometry_bits})[];
     query_geometry bit({geometry_bits});
+    query_above bit({geometry_bits});
+    query_below bit({geometry_bits});
+    -- In how many bits the last two differ.
+    apart float8;
     query_marks bit({mark_bits});
     -- How much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row of another
     -- kind than the query is put back.
     weight_code float8;
     lean float8;
     wanted int;
-    -- How many of the nearest rows by geometry bits are kept, for the second look where there is one.
+    -- How many of the nearest rows by geometry bits are looked at again. Where some may have been replaced, most are read.
     looked bigint;
+    most bigint;
+    -- How many lists are read before the others.
+    first int;
     {match_declared}
 BEGIN
     -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
@@ -142,18 +212,18 @@ BEGIN
     SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
-           m.ranked, m.probes, m.weight_code, m.lean, q.geometry, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           m.ranked, m.probes, m.weight_code, m.lean, q.looks, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
-    INTO scale, odd, replaced, ranked, probes, weight_code, lean, query_geometry, query_marks, centers
+    INTO scale, odd, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
                  {probes_for_share} AS probes,
                  {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
-                  WHERE m.lean > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
+                  WHERE m.lean > 0::float8 AND coalesce({weight_code}, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
                 FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m OFFSET 0) m
-    CROSS JOIN (SELECT {query_geometry} AS geometry FROM {quantizer} g OFFSET 0) q;
+    CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
@@ -177,13 +247,19 @@ BEGIN
     END IF;
     exhausted := cardinality(centers) < probes;
     {match_read}
+    query_geometry := looks[1];
+    query_above := looks[2];
+    query_below := looks[3];
+    apart := query_above OPERATOR({vector}.<~>) query_below;
+    looked := greatest({looked_at_least}, {looked_times}::float8 * wanted::float8);
+    most := looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END;
+    -- These lists should hold somewhat more than that.
+    first := {first_lists};
     IF lean > 0::float8 THEN
-        looked := greatest({looked}, {looked_times}::float8 * wanted::float8);
         {second_look}
     ELSE
-        looked := {looked_at_least};
-        SELECT array_agg(f.key), array_agg(f.distance) INTO keys, bits
-        FROM ({found}) f;
+        SELECT array_agg(f.key), array_agg(f.bits) INTO keys, bits
+        FROM (SELECT f.key, f.bits FROM ({found}) f ORDER BY f.bits LIMIT {kept}) f;
     END IF;
     {match_again}
     IF unplaced IS NOT NULL THEN
@@ -203,8 +279,8 @@ $body$;
 -- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
 -- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
 -- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
--- the farther away are the nearest of them, and the more lists are read. bits: how many geometry bits differ; null for keys that must
--- be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
+-- the farther away are the nearest of them, and the more lists are read. bits: the distance as the bits estimate it; null for keys that
+-- must be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
 -- with an estimate from bits.
 CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
                                   again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,

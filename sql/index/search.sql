@@ -32,7 +32,7 @@ AS $body$
 $body$;
 
 -- foh: function bit_score, called by readers
--- The score of a row of which only the number of differing geometry bits is known: on the scale of the exact distance.
+-- The score of a row of which only the estimate from bits is known: on the scale of the exact distance.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
@@ -45,7 +45,7 @@ $body$;
 -- The first thing in every search. Reads its arguments query, k, probes, shortlist, labels and recall. It stands here in full since a call
     -- would cost every search.
     -- pgvector may have moved to another schema since this function was made; nothing below would be found then.
-    IF pg_catalog.to_regtype({vector_literal}) IS NULL THEN
+    IF pg_catalog.to_regtype({vector_text} OPERATOR(pg_catalog.||) '.vector') IS NULL THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF query IS NULL OR {vector}.vector_dims(query) OPERATOR(pg_catalog.<>) {dimensions} OR k IS NULL
@@ -68,13 +68,13 @@ SET enable_mergejoin = on
 AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT d.key, d.distance, d.distance
+        SELECT {e_columns}, e.distance, e.distance
         FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
               FROM (SELECT $2 AS params) v
-              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+              CROSS JOIN LATERAL (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) d
-        WHERE $4 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $4 ORDER BY 2, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
+        ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) e
+        WHERE $4 IS NULL OR e.distance OPERATOR(pg_catalog.<=) $4 ORDER BY e.distance, e.key LIMIT $3$sql$ USING query, params, k, max_distance;
 END
 $body$;
 
@@ -96,7 +96,7 @@ BEGIN
         SELECT coalesce(pg_catalog.array_agg(s.key), '{}'), pg_catalog.array_agg(s.distance)
         FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
               FROM (SELECT $2 AS params) v
-              CROSS JOIN LATERAL (SELECT s.{key} AS key, {to_vector} AS x FROM {source} s WHERE (
+              CROSS JOIN LATERAL (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s WHERE (
                   $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
               ) OFFSET 0) s LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING query, params, most;
     IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.>) most THEN
@@ -170,7 +170,7 @@ BEGIN
         condition := filter;
     END IF;
     IF match IS NOT NULL THEN
-        matched := foh._matched({name}, {included}, {label_conditions}, match);
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         tests := matched.tests;
         condition := CASE WHEN filter IS NULL THEN matched.condition
                           ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
@@ -185,7 +185,7 @@ BEGIN
         IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
             SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
-                RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(distances);
+                RETURN QUERY SELECT {e_columns}, e.distance, e.distance FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(distances) AS distance) e;
                 RETURN;
             END IF;
             -- PostgreSQL was wrong, and nobody knows how many rows pass.
@@ -214,7 +214,7 @@ BEGIN
                              {score}(CASE WHEN d.bits IS NULL THEN d.distance OPERATOR(pg_catalog./) $8 ELSE {bit_score}(d.bits) END, d.lean) AS score
                       FROM (SELECT e.key, e.bits, e.lean, {exact_distance}(s.x, $1) AS distance
                             FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS bits, pg_catalog.unnest($5) AS lean) e
-                            CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key AND (
+                            CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE {s_is_e} AND (
                                 $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
                             ) OFFSET 0) s
                             WHERE s.x IS NOT NULL OFFSET 0) d
@@ -225,11 +225,11 @@ BEGIN
                       CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.scale ELSE 1::pg_catalog.float8 END;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT e.key, NULL::pg_catalog.float8, {score}({bit_score}(e.bits), e.lean)
+            RETURN QUERY SELECT {e_columns}, NULL::pg_catalog.float8, {score}({bit_score}(e.bits), e.lean)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.bits, NULL) IS NULL
-                           AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) q
-                                           WHERE NOT EXISTS (SELECT FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) q.key OFFSET 0));
+                           AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) e
+                                           WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e} OFFSET 0));
             IF FOUND THEN
                 RETURN;
             END IF;
@@ -237,7 +237,7 @@ BEGIN
             FROM (SELECT d.key, d.distance, {score}(coalesce(d.distance OPERATOR(pg_catalog./) near.scale, {bit_score}(d.bits)), d.lean) AS score
                   FROM (SELECT e.key, e.bits, e.lean, CASE WHEN e.bits IS NULL THEN {exact_distance}(s.x, query) END AS distance
                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
-                        CROSS JOIN LATERAL (SELECT CASE WHEN e.bits IS NULL THEN {to_vector} END AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        CROSS JOIN LATERAL (SELECT CASE WHEN e.bits IS NULL THEN {to_vector} END AS x FROM {source} s WHERE {s_is_e} OFFSET 0) s
                         WHERE e.bits IS NOT NULL OR s.x IS NOT NULL OFFSET 0) d
                   ORDER BY 3 LIMIT k) t;
         ELSE
@@ -245,14 +245,14 @@ BEGIN
             FROM (SELECT d.key, d.distance, {score}(d.distance, d.lean) AS score
                   FROM (SELECT e.key, e.lean, {exact_distance}(s.x, query) AS distance
                         FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.leans) AS lean) e
-                        CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE s.{key} OPERATOR(pg_catalog.=) e.key OFFSET 0) s
+                        CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE {s_is_e} OFFSET 0) s
                         WHERE s.x IS NOT NULL OFFSET 0) d
                   WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
                   ORDER BY 3 LIMIT k) t;
         END IF;
         returned := coalesce(pg_catalog.cardinality(keys), 0);
         IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
@@ -298,11 +298,11 @@ BEGIN
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     ELSIF near.fallback IS NOT NULL THEN
-        RETURN QUERY SELECT s.{key}, NULL::float8, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
+        RETURN QUERY SELECT {s_columns}, NULL::float8, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT e.key, NULL::float8, {bit_score}(e.bits)
+        RETURN QUERY SELECT {e_columns}, NULL::float8, {bit_score}(e.bits)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) e
-                     CROSS JOIN LATERAL (SELECT FROM {source} s WHERE s.{key} = e.key OFFSET 0) s;
+                     CROSS JOIN LATERAL (SELECT FROM {source} s WHERE {s_is_e} OFFSET 0) s;
     END IF;
 END
 $body$;
@@ -321,7 +321,7 @@ DECLARE
     dial float8 := {dial_factor}(labels);
     -- The model, and what was chosen by it.
     chosen record;
-    target float8 := coalesce(recall, {recall_option}::float8);
+    target float8 := coalesce(recall, {recall}::float8);
     -- The query under the name that it has in a search.
     vector {vector}.vector := query;
     geometry bit({geometry_bits});
@@ -332,7 +332,7 @@ DECLARE
     most bigint;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    SELECT {query_geometry} INTO geometry FROM {quantizer} g;
+    SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -342,7 +342,7 @@ BEGIN
     END IF;
     IF match IS NOT NULL THEN
         -- The text of the condition is made here, of values. It is planned, and not run.
-        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included}, {label_conditions}, match)).condition, NULL),
+        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included_text}, {label_conditions_text}, match)).condition, NULL),
                         pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
@@ -376,12 +376,12 @@ $body$;
 -- foh: function describe, called by readers and updaters
 -- What a client must know of the index to call its functions; open to its readers, who may not read foh.index.
 CREATE OR REPLACE FUNCTION {describe}()
-RETURNS TABLE (source text, key text, key_type text, embedding text, labels text, dimensions int, bits int, distance text,
+RETURNS TABLE (source text, key text[], key_types text[], embedding text, labels text, dimensions int, bits int, distance text,
                version bigint, vector_schema text, vector_type oid)
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT i.source_name, i.key::text, i.key_type::text, i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
+    SELECT i.source_name, i.key::text[], i.key_types::text[], i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
            i.version, n.nspname::text, t.oid
     FROM foh.index i, pg_extension e
     JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'vector'

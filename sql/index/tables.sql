@@ -1,5 +1,9 @@
 -- The tables of an index, and what is in them before any row is known.
 
+-- foh: type key, if record_key
+-- A key of several columns, as all tables of the index hold it.
+CREATE TYPE {key} AS ({key_fields});
+
 -- foh: table projection
 -- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0.
 CREATE TABLE {projection} (
@@ -110,11 +114,11 @@ CREATE TABLE {stream} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
-CREATE INDEX {stream_center_idx} ON {stream} (center);
+CREATE INDEX ON {stream} (center);
 -- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
-CREATE INDEX {stream_key_idx} ON {stream} ({stream_key});
+CREATE INDEX ON {stream} ({stream_key});
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
-CREATE INDEX {stream_known_idx} ON {stream} (op, seq) WHERE NOT fresh;
+CREATE INDEX ON {stream} (op, seq) WHERE NOT fresh;
 
 -- foh: table shard, if distributed
 -- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a key that leads to both; first: the least hash of
@@ -123,7 +127,7 @@ CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {ke
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
-CREATE TYPE {result} AS ({key} {key_type}, {distance_name} float8, {score_name} float8);
+CREATE TYPE {result} AS ({result_columns}, {distance_name} float8, {score_name} float8);
 
 -- foh: script first_model
 -- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.

@@ -18,7 +18,7 @@ AS $body$
             FROM (
                 SELECT l.anchor, l.signature,
                        CASE WHEN l.anchor IS NOT NULL THEN {label_weight} * {vector}.l2_distance($1, m.mean) END AS lean
-                FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % {signature_modulus}, 1)) AS signature
+                FROM (SELECT {vector}.sum(d.projection)::real[] AS anchor, bit_or(set_bit({signature_zeros}, d.label % greatest({signature_bits}, 1), 1)) AS signature
                       -- One lookup for each name, whatever the statistics. index + 0 leaves only the key on names: with the statistics of a
                       -- dictionary that was empty a moment ago, PostgreSQL would read all labels of the index for each row.
                       FROM (SELECT DISTINCT u.name FROM unnest($2) AS u (name)) u
@@ -76,33 +76,33 @@ END
 $body$;
 
 -- foh: fragment queue_keys, if row_triggers
--- Row triggers. Reads key_column, the present name of the key.
+-- Row triggers. Reads present_key, the key of a row r by the present names of its columns.
             IF TG_OP <> 'DELETE' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) VALUES (($1).%I, ''u'', 0, 0)', {stream_text}, key_column) USING NEW;
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM (SELECT ($1).*) r WHERE %2$s IS NOT NULL', {stream_text}, present_key) USING NEW;
             END IF;
             IF TG_OP <> 'INSERT' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) VALUES (($1).%I, ''u'', 0, 0)', {stream_text}, key_column) USING OLD;
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM (SELECT ($1).*) r WHERE %2$s IS NOT NULL', {stream_text}, present_key) USING OLD;
             END IF;
 
 -- foh: fragment queue_keys
--- Statement triggers. Reads key_column, the present name of the key, and the transition tables.
+-- Statement triggers. Reads present_key, the key of a row r by the present names of its columns, and the transition tables.
             IF TG_OP <> 'DELETE' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM new_rows r', {stream_text}, key_column);
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM new_rows r WHERE %2$s IS NOT NULL', {stream_text}, present_key);
             END IF;
             IF TG_OP <> 'INSERT' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT r.%I, ''u'', 0, 0 FROM old_rows r', {stream_text}, key_column);
+                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM old_rows r WHERE %2$s IS NOT NULL', {stream_text}, present_key);
             END IF;
 
 -- foh: fragment record_rows, if row_triggers
 -- Row triggers. Reads deferred and nested; sets touched, the keys to record.
     IF TG_OP = 'INSERT' THEN
-        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[NEW.{key}] END;
+        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[{key_of_new}] END;
     ELSIF TG_OP = 'DELETE' THEN
-        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[OLD.{key}] END;
-    ELSIF NEW.{key} <> OLD.{key} THEN
-        touched := ARRAY[NEW.{key}, OLD.{key}];
+        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[{key_of_old}] END;
+    ELSIF {key_changed} THEN
+        touched := ARRAY[{key_of_new}, {key_of_old}];
     ELSIF {row_changed} THEN
-        touched := ARRAY[NEW.{key}];
+        touched := ARRAY[{key_of_new}];
     END IF;
     IF touched IS NULL THEN
         RETURN NULL;
@@ -112,20 +112,20 @@ $body$;
     ELSIF nested THEN
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-        FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
-                  SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE s.{key} = k.key{key_collate} OFFSET 0) w ON true OFFSET 0) v,
+        FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                  SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center)
-        SELECT OLD.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+        SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
     ELSE
         INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
+        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, TG_OP = 'INSERT') r;
-        IF TG_OP = 'UPDATE' AND NEW.{key} <> OLD.{key} THEN
+        IF TG_OP = 'UPDATE' AND ({key_changed}) THEN
             INSERT INTO {stream} (key, op, version, center)
-            SELECT OLD.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+            SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
         END IF;
     END IF;
 
@@ -133,12 +133,12 @@ $body$;
 -- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
     IF deferred OR nested THEN
         IF TG_OP = 'INSERT' THEN
-            touched := ARRAY(SELECT n.{key} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
+            touched := ARRAY(SELECT {key_of_n} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
         ELSIF TG_OP = 'DELETE' THEN
-            touched := ARRAY(SELECT o.{key} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
+            touched := ARRAY(SELECT {key_of_o} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
         ELSE
-            touched := ARRAY(SELECT coalesce(s.{key}, o.{key}) FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
-                             WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed});
+            touched := ARRAY(SELECT {key_of_s_or_o} FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
+                             WHERE {s_is_absent} OR {o_is_absent} OR {changed});
         END IF;
         IF deferred THEN
             -- Keys alone: whoever reads such an entry looks at the row as it is then.
@@ -146,25 +146,25 @@ $body$;
         ELSE
             INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
             SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-            FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) k LEFT JOIN LATERAL (
-                      SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE s.{key} = k.key{key_collate} OFFSET 0) w ON true OFFSET 0) v,
+            FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
                  LATERAL {record}(v.key, v.x, v.labels, false) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT s.{key} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center)
-        SELECT o.{key}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
+        SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
     ELSE
         -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-        FROM (SELECT coalesce(s.{key}, o.{key}) AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s}
-              FROM new_rows s FULL JOIN old_rows o ON o.{key} = s.{key}
-              WHERE s.{key} IS NULL OR o.{key} IS NULL OR {changed} OFFSET 0) v,
+        FROM (SELECT {key_of_s_or_o} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s}
+              FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
+              WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     END IF;
 
@@ -189,7 +189,7 @@ DECLARE
     intact boolean := {intact}(TG_RELID);
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
     nested boolean := coalesce(current_setting('foh.nested', true), '') = 'on';
-    key_column name;
+    present_key text;
     touched {key_type}[];
 BEGIN
     IF intact IS NULL THEN
@@ -206,8 +206,8 @@ BEGIN
         -- The source no longer looks as recorded: queue the keys and warn. The write never fails for this.
         RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, {name}
             USING HINT = 'Run SELECT foh.refresh(' || quote_literal({name}) || ').';
-        key_column := foh._key_column({id});
-        IF key_column IS NULL THEN
+        present_key := foh._present_key({id});
+        IF present_key IS NULL THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         ELSE
             {queue_keys}
@@ -253,26 +253,26 @@ BEGIN
         END IF;
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
-        IF TG_OP <> 'UPDATE' OR NEW.{labels_key} IS DISTINCT FROM OLD.{labels_key} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
+        IF TG_OP <> 'UPDATE' OR {labels_key_of_new} IS DISTINCT FROM {labels_key_of_old} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
             INSERT INTO {stream} (key, op, version, center, fresh)
             SELECT t.key, 'l', 0, 2147483647, true
-            FROM (SELECT NEW.{labels_key} AS key WHERE TG_OP <> 'DELETE' UNION SELECT OLD.{labels_key} WHERE TG_OP <> 'INSERT') t
+            FROM (SELECT {labels_key_of_new} AS key WHERE TG_OP <> 'DELETE' UNION SELECT {labels_key_of_old} WHERE TG_OP <> 'INSERT') t
             WHERE t.key IS NOT NULL;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT DISTINCT n.{labels_key}, 'l'::"char", 0, 2147483647, true FROM new_rows n WHERE n.{labels_key} IS NOT NULL;
+        SELECT DISTINCT {labels_key_of_n}, 'l'::"char", 0, 2147483647, true FROM new_rows n WHERE {labels_key_of_n} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT DISTINCT o.{labels_key}, 'l'::"char", 0, 2147483647, true FROM old_rows o WHERE o.{labels_key} IS NOT NULL;
+        SELECT DISTINCT {labels_key_of_o}, 'l'::"char", 0, 2147483647, true FROM old_rows o WHERE {labels_key_of_o} IS NOT NULL;
     ELSE
         INSERT INTO {stream} (key, op, version, center, fresh)
         SELECT t.key, 'l', 0, 2147483647, true
-        FROM (SELECT a.key FROM (SELECT n.{labels_key} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
-                                 SELECT o.{labels_key}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
+        FROM (SELECT a.key FROM (SELECT {labels_key_of_n} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
+                                 SELECT {labels_key_of_o}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
               UNION
-              SELECT b.key FROM (SELECT o.{labels_key} AS key, o.{label_column} FROM old_rows o EXCEPT ALL
-                                 SELECT n.{labels_key}, n.{label_column} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
+              SELECT b.key FROM (SELECT {labels_key_of_o} AS key, o.{label_column} FROM old_rows o EXCEPT ALL
+                                 SELECT {labels_key_of_n}, n.{label_column} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
     END IF;
     RETURN NULL;
 END

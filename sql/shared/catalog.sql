@@ -57,6 +57,7 @@ AS $function$
         WHEN '' THEN true
         WHEN 'labels' THEN i.labels IS NOT NULL
         WHEN 'labels_from' THEN i.labels_from IS NOT NULL
+        WHEN 'record_key' THEN foh._has_record_key(i)
         WHEN 'row_triggers' THEN i.row_triggers
         WHEN 'distributed' THEN foh._citus_kind(i.source) = 'distributed' END
     ORDER BY t.name, t.condition = ''

@@ -23,7 +23,7 @@ AS $function$
     JOIN pg_class c ON c.oid = r.oid
     CROSS JOIN LATERAL (
         SELECT 'a table can no longer have an index' AS what, r.name AS was, x.refusal AS is_now, 'undo the change, or run ' || f.drop_index AS cure
-        FROM (VALUES (foh._refusal(c.oid)), (CASE WHEN r.suffix = 'capture' THEN foh._key_refusal(c.oid) END)) AS x (refusal) WHERE x.refusal IS NOT NULL
+        FROM (VALUES (foh._refusal(c.oid)), (CASE WHEN r.suffix = 'capture' THEN foh._key_refusal(c.oid, ARRAY(SELECT p.name::name FROM foh._present(i) p WHERE p.role = 'key' AND p.name IS NOT NULL)) END)) AS x (refusal) WHERE x.refusal IS NOT NULL
         UNION ALL
         SELECT 'a trigger is missing or disabled', format('%s on %s', e.event, r.name), NULL, format('run %s, then SELECT foh.repair(%L)', f.refresh, i.name)
         FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e (event)

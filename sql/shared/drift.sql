@@ -3,7 +3,8 @@
 -- foh._differences compares them. Triggers and searches, which cannot afford that, ask for the same in short: the last three functions.
 
 -- What was recorded of the tables and columns that an index reads. Labels count without the length of their type, embeddings and included
--- columns with it.
+-- columns with it, and
+-- the columns of a key are never null.
 -- No SET search_path here and in foh._present: all callers set one. A function with a setting of its own is not inlined, which would slow
 -- searches down.
 CREATE OR REPLACE FUNCTION foh._recorded(i foh.index) RETURNS SETOF foh.described
@@ -12,12 +13,16 @@ AS $function$
     SELECT d.at, d.role, d.relation, d.number::int2, d.name, d.type
     FROM (VALUES (1, 'source', i.source_oid, 0, i.source_name, 'table'),
                  (2, 'labels_from', i.labels_from_oid, 0, i.labels_from_name, 'table'),
-                 (3, 'key', i.source_oid, i.key_attnum, i.key::text, format_type(i.key_type, NULL)),
-                 (4, 'embedding', i.source_oid, i.embedding_attnum, i.embedding::text, i.embedding_type || coalesce('(' || nullif(i.embedding_typmod, -1) || ')', '')),
-                 (5, 'labels', coalesce(i.labels_from_oid, i.source_oid), i.labels_attnum, i.labels::text, i.labels_type),
-                 (6, 'labels_key', i.labels_from_oid, i.labels_key_attnum, i.labels_key::text, format_type(i.key_type, NULL))
+                 (20, 'embedding', i.source_oid, i.embedding_attnum, i.embedding::text, i.embedding_type || coalesce('(' || nullif(i.embedding_typmod, -1) || ')', '')),
+                 (30, 'labels', coalesce(i.labels_from_oid, i.source_oid), i.labels_attnum, i.labels::text, i.labels_type)
           UNION ALL
-          SELECT 6 + (c ->> 'slot')::int, 'included', i.source_oid, (c ->> 'attnum')::int, c ->> 'name', c ->> 'declared' FROM jsonb_array_elements(i.included) c
+          SELECT k.at, k.role, k.relation, k.numbers[k.part], k.names[k.part]::text, format_type(i.key_types[k.part], NULL)
+          FROM (SELECT 10 + n, 'key', i.source_oid, i.key_attnum, i.key, n FROM generate_series(1, cardinality(i.key)) n
+                UNION ALL
+                SELECT 40 + n, 'labels_key', i.labels_from_oid, i.labels_key_attnum, i.labels_key, n FROM generate_series(1, cardinality(i.labels_key)) n
+               ) AS k (at, role, relation, numbers, names, part)
+          UNION ALL
+          SELECT 50 + (c ->> 'slot')::int, 'included', i.source_oid, (c ->> 'attnum')::int, c ->> 'name', c ->> 'declared' FROM jsonb_array_elements(i.included) c
          ) AS d (at, role, relation, number, name, type)
     WHERE d.name IS NOT NULL
 $function$;
@@ -30,7 +35,7 @@ AS $function$
     SELECT w.at, w.role, t.oid, a.attnum, CASE w.number WHEN 0 THEN foh._qualified(t.oid) ELSE a.attname::text END,
            CASE WHEN w.number = 0 THEN w.type
                 WHEN w.role = 'included' THEN format_type(a.atttypid, a.atttypmod)
-                WHEN w.role <> 'embedding' THEN format_type(a.atttypid, NULL)
+                WHEN w.role <> 'embedding' THEN format_type(a.atttypid, NULL) || CASE WHEN w.role = 'key' AND NOT a.attnotnull THEN ' NULL' ELSE '' END
                 ELSE coalesce(foh._embedding_type(a.atttypid) || coalesce('(' || nullif(a.atttypmod, -1) || ')', ''), format_type(a.atttypid, a.atttypmod)) END
     FROM (SELECT w.*, (CASE w.relation WHEN i.labels_from_oid THEN i.labels_from ELSE i.source END)::oid AS oid FROM foh._recorded(i) w) w
     LEFT JOIN pg_class t ON t.oid = w.oid
@@ -83,8 +88,9 @@ AS $function$
 DECLARE
     d int;
 BEGIN
-    IF new.key_type <> old.key_type THEN
-        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, old.key_type, quote_literal(old.name), new.key_type
+    IF new.key_types <> old.key_types THEN
+        RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, array_to_string(old.key_types, ', '), quote_literal(old.name),
+            array_to_string(new.key_types, ', ')
             USING ERRCODE = 'datatype_mismatch', HINT = format('Drop the index and create it again: SELECT foh.drop_index(%L).', old.name);
     END IF;
     d := foh._check_dimensions(new, CASE WHEN new.embedding_typmod = -1 OR new.embedding_type LIKE '%[]' THEN old.dimensions END);
@@ -93,15 +99,6 @@ BEGIN
             USING ERRCODE = 'datatype_mismatch', HINT = 'Create a new index for the new embedding, then drop this one.';
     END IF;
 END
-$function$;
-
--- The present name of the key column, or null if it is gone or of another type.
-CREATE OR REPLACE FUNCTION foh._key_column(index int) RETURNS name
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT p.name FROM foh.index i, foh._present(i) p
-    WHERE i.id = index AND p.role = 'key' AND p.type = format_type(i.key_type, NULL)
 $function$;
 
 -- foh: function _refuse_changed, called by readers
@@ -123,8 +120,9 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT coalesce(to_regclass(i.source_name) = i.source, false)
            AND NOT EXISTS (SELECT FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhparent WHERE h.inhparent = i.source AND c.relkind <> 'p')
-           AND (SELECT bool_and((p.name, p.type) IS NOT DISTINCT FROM (w.name, w.type) AND (w.role <> 'key' OR EXISTS (
-                        SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = p.number)))
+           AND (SELECT bool_and((p.name, p.type) IS NOT DISTINCT FROM (w.name, w.type))
+                       AND EXISTS (SELECT FROM pg_index x WHERE x.indrelid = i.source AND x.indisunique AND x.indimmediate AND x.indpred IS NULL
+                                   AND (x.indkey::int2[])[0:x.indnkeyatts - 1] <@ array_agg(p.number) FILTER (WHERE w.role = 'key') AND x.indnkeyatts = cardinality(i.key))
                 FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role IN ('key', 'embedding'))
 $function$;
 
@@ -140,7 +138,7 @@ $function$;
 -- less than foh._source_intact does, has no join, reads no table that is not at hand in every new connection, such as
 -- pg_inherits, and says the types where PostgreSQL would try all operators of a name.
 -- columns: what was recorded of each column that a search reads, as number, type and name in one text; the length of a key does not count.
-CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key_number int2, columns text[]) RETURNS boolean
+CREATE OR REPLACE FUNCTION foh._intact_in_plan(source regclass, source_name text, key_numbers int2[], columns text[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -151,10 +149,12 @@ BEGIN
            -- relhassubclass may be true for some time after the last child is gone, but is never false while there is one.
            AND (SELECT c.relfilenode = coalesce(pg_relation_filenode(source), 0::oid) AND (c.relkind = 'p' OR NOT c.relhassubclass)
                 FROM pg_class c WHERE c.oid = source::oid)
-           AND 1 = (SELECT count(*) FILTER (WHERE x.indisprimary AND x.indnkeyatts = 1 AND x.indkey[0] = key_number)
+           AND 0 < (SELECT count(*) FILTER (WHERE x.indisunique AND x.indimmediate AND x.indpred IS NULL
+                                                  AND (x.indkey::int2[])[0:x.indnkeyatts - 1] <@ key_numbers AND x.indnkeyatts = cardinality(key_numbers))
                     FROM pg_index x WHERE x.indrelid = source::oid)
            AND cardinality(columns) = (SELECT count(*) FILTER (
-                               WHERE concat_ws(' ', a.attnum, format_type(a.atttypid, CASE WHEN a.attnum <> key_number THEN a.atttypmod END), a.attname) = ANY (columns)
+                               WHERE concat_ws(' ', a.attnum, format_type(a.atttypid, CASE WHEN a.attnum <> ALL (key_numbers) THEN a.atttypmod END), a.attname) = ANY (columns)
+                                 AND (a.attnotnull OR a.attnum <> ALL (key_numbers))
                                  AND (pg_identify_object_as_address('pg_class'::regclass, source, a.attnum)).object_names[3] = a.attname::text)
                     FROM pg_attribute a WHERE a.attrelid = source::oid), false);
 END
@@ -190,7 +190,7 @@ AS $function$
                                      AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
     FROM (SELECT c.relation, c.relation_name AS name, count(DISTINCT c.name), array_agg(c.name) AS columns,
-                 string_agg(format('a.attname = %L AND %s AND (a.attnum = %s OR i.%s <> i.%4$s_oid)', c.name,
+                 string_agg(format('a.attname = %L AND %s%s AND (a.attnum = %s OR i.%s <> i.%5$s_oid)', c.name,
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, a.atttypmod) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
                                                     foh._vector_schema() || '.' || c.type, (parse_ident(foh._vector_schema()))[1])
@@ -199,7 +199,7 @@ AS $function$
                                         WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
                                         WHEN c.role = 'included' THEN format('format_type(a.atttypid, a.atttypmod) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
-                                   c.number, c.relation),
+                                   CASE c.role WHEN 'key' THEN ' AND a.attnotnull' END, c.number, c.relation),
                             ' OR ') AS conditions
           FROM (SELECT w.role, w.name, w.type, w.number, CASE w.relation WHEN i.labels_from_oid THEN 'labels_from' ELSE 'source' END AS relation,
                        CASE w.relation WHEN i.labels_from_oid THEN i.labels_from_name ELSE i.source_name END AS relation_name

@@ -43,20 +43,6 @@ BEGIN
 END
 $function$;
 
--- Why the primary key of a table cannot be the key of an index; null where it can.
-CREATE OR REPLACE FUNCTION foh._key_refusal(relation oid) RETURNS text
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT CASE
-        WHEN x.indexrelid IS NULL THEN 'has no primary key: add one, its value is what a search returns'
-        WHEN x.indnkeyatts > 1 THEN 'has a primary key of several columns: an index needs a key of one column'
-        -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
-        WHEN NOT x.indimmediate THEN 'has a primary key that is DEFERRABLE: an index needs one that is checked at once'
-    END
-    FROM pg_class c LEFT JOIN pg_index x ON x.indrelid = c.oid AND x.indisprimary WHERE c.oid = relation
-$function$;
-
 -- A column of a table, or an error that lists those it has.
 CREATE OR REPLACE FUNCTION foh._attribute(relation oid, column_name name, argument text) RETURNS pg_catalog.pg_attribute
 LANGUAGE plpgsql STABLE
@@ -130,7 +116,6 @@ AS $function$
 DECLARE
     c pg_class;
     a pg_attribute;
-    refusal text;
 BEGIN
     PERFORM foh._inspect_table(i.source);
     SELECT * INTO c FROM pg_class WHERE oid = i.source;
@@ -139,23 +124,7 @@ BEGIN
 
     PERFORM foh._check_rights(i.source);
 
-    refusal := foh._key_refusal(i.source);
-    IF refusal IS NOT NULL THEN
-        RAISE EXCEPTION 'foh: table % %', i.source_name, refusal USING ERRCODE = 'invalid_table_definition';
-    END IF;
-    SELECT p.* INTO a FROM pg_attribute p JOIN pg_index x ON x.indrelid = p.attrelid AND x.indkey[0] = p.attnum
-    WHERE p.attrelid = c.oid AND x.indisprimary;
-    IF a.atttypid NOT IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype) THEN
-        RAISE EXCEPTION 'foh: the primary key % of % is of type %; int, bigint, uuid, text and varchar can be keys',
-            quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod) USING ERRCODE = 'datatype_mismatch';
-    END IF;
-    IF NOT coalesce((SELECT collisdeterministic FROM pg_collation WHERE oid = a.attcollation), true) THEN
-        RAISE EXCEPTION 'foh: the primary key % of % has a nondeterministic collation: keys that differ may be equal',
-            quote_ident(a.attname), i.source_name USING ERRCODE = 'datatype_mismatch';
-    END IF;
-    i.key := a.attname;
-    i.key_attnum := a.attnum;
-    i.key_type := a.atttypid;
+    i := foh._inspect_key(i);
 
     a := foh._attribute(i.source, i.embedding, 'embedding');
     i.embedding_attnum := a.attnum;
@@ -173,12 +142,7 @@ BEGIN
         PERFORM foh._check_rights(i.labels_from);
         i.labels_from_oid := i.labels_from;
         i.labels_from_name := foh._qualified(i.labels_from);
-        a := foh._attribute(i.labels_from, i.labels_key, 'labels_key');
-        i.labels_key_attnum := a.attnum;
-        IF a.atttypid <> i.key_type THEN
-            RAISE EXCEPTION 'foh: labels_key % of % is of type %, the key it refers to is of type %', quote_ident(a.attname),
-                i.labels_from_name, format_type(a.atttypid, NULL), i.key_type USING ERRCODE = 'datatype_mismatch';
-        END IF;
+        i := foh._inspect_labels_key(i);
     END IF;
     IF i.labels IS NOT NULL THEN
         a := foh._attribute(coalesce(i.labels_from, i.source), i.labels, 'labels');

@@ -8,7 +8,8 @@ CREATE OR REPLACE FUNCTION foh.create_index(
     embedding name,
     labels name DEFAULT NULL,
     labels_from regclass DEFAULT NULL,
-    labels_key name DEFAULT NULL,
+    labels_key text DEFAULT NULL,
+    key text DEFAULT NULL,
     bits int DEFAULT 64,
     dimensions int DEFAULT NULL,
     distance text DEFAULT 'cosine',
@@ -41,7 +42,7 @@ BEGIN
     IF source IS NULL THEN
         RAISE EXCEPTION 'foh: source is NULL: name the table' USING ERRCODE = 'null_value_not_allowed';
     ELSIF (labels_from IS NULL) <> (labels_key IS NULL) OR (labels_from IS NOT NULL AND labels IS NULL) THEN
-        RAISE EXCEPTION 'foh: labels that are in another table need three arguments: labels_from (that table), labels_key (its column with the key) and labels (its column with the label)'
+        RAISE EXCEPTION 'foh: labels that are in another table need three arguments: labels_from (that table), labels_key (its column or columns with the key) and labels (its column with the label)'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     i.name := name;
@@ -50,7 +51,8 @@ BEGIN
     i.embedding := embedding;
     i.labels := labels;
     i.labels_from := foh._citus_source(labels_from);
-    i.labels_key := labels_key;
+    i.labels_key := foh._column_names(labels_key, 'labels_key');
+    i.key := foh._column_names(key, 'key');
     i.bits := bits;
     i.distance := distance;
     -- The options that are used most have arguments of their own.
@@ -61,11 +63,11 @@ BEGIN
     i.dimensions := foh._check_dimensions(i, dimensions);
     i.geometry := foh._geometry_bits(foh._turned_numbers(i.dimensions, i.distance), (i.options ->> 'geometry')::int);
 
-    INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_type, embedding, embedding_attnum,
+    INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_types, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
                            labels_from_name, labels_key, labels_key_attnum, included, dimensions, geometry, bits, distance, options,
                            row_triggers, several, status)
-    VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_type, i.embedding, i.embedding_attnum,
+    VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_types, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
             i.labels_from_name, i.labels_key, i.labels_key_attnum, i.included, i.dimensions, i.geometry, i.bits, i.distance, i.options,
             i.row_triggers, (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0, 'building')
@@ -152,11 +154,11 @@ DECLARE
 BEGIN
     EXECUTE format('DROP FUNCTION %s', candidates::regprocedure);
     -- In two steps, through names that are not in use: the new name of one column may be the old name of another.
-    FOR c IN SELECT t.name, t.position FROM unnest(ARRAY['key', 'distance_name', 'score_name']) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %s TO %I', was ->> 'result', was ->> c.name, '$' || c.position);
+    FOR c IN SELECT t.name, t.position FROM unnest(old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', c.name, '$' || c.position);
     END LOOP;
-    FOR c IN SELECT t.name, t.position FROM unnest(ARRAY['key', 'distance_name', 'score_name']) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %s', was ->> 'result', '$' || c.position, names ->> c.name);
+    FOR c IN SELECT t.name, t.position FROM unnest(new.key || ARRAY[names ->> 'distance_name', names ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', '$' || c.position, c.name);
     END LOOP;
 END
 $function$;
@@ -229,14 +231,14 @@ BEGIN
         CASE c.role
             WHEN 'embedding' THEN new.embedding := c.present;
             WHEN 'labels' THEN new.labels := c.present;
-            WHEN 'labels_key' THEN new.labels_key := c.present;
+            WHEN 'labels_key' THEN new.labels_key[array_position(old.labels_key, c.name::name)] := c.present;
             WHEN 'included' THEN
                 IF c.present IS NULL THEN
                     RAISE NOTICE 'foh: column % is gone, and index % includes it no longer', quote_ident(c.name), quote_literal(name);
                     CONTINUE;
                 END IF;
                 include := include || c.present::name;
-            WHEN 'key' THEN new.key := c.present;
+            WHEN 'key' THEN new.key[array_position(old.key, c.name::name)] := c.present;
         END CASE;
         IF c.present IS NULL THEN
             RAISE EXCEPTION 'foh: column % of index % is gone (%)', quote_ident(c.name), quote_literal(name), c.role

@@ -149,8 +149,10 @@ DECLARE
         '(any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0) AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
 BEGIN
     IF NOT matching THEN
-        RETURN '{"match_declared": "", "match_read": "", "match_again": "", "included_asked": "", "included_streamed": "",
-                 "passing": "", "passing_stream": "", "looked_at_least": "wanted", "fewer_rows": "0.6::float8"}';
+        RETURN jsonb_build_object(
+            'match_declared', '', 'match_read', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
+            'passing_stream', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
+            'fewer_rows', '0.6::float8');
     END IF;
     SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
            string_agg(format('asked_%1$s, nulls_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
@@ -183,8 +185,12 @@ BEGIN
         'included_asked', made.asked,
         'included_streamed', made.streamed || ', t.version',
         'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
+        'passing_and', format('%s AND %s AND ', format(made.passing, 'u'), format(labels, 'u')),
+        'marks_read', 'lean > 0::float8 OR any_labels IS NOT NULL OR all_labels IS NOT NULL',
+        'first_lists', 'least(1 + most / (16 * coalesce(share, 1)), 1e6)::int',
+        'kept', 'looked',
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
-        'looked_at_least', 'greatest(8 * wanted, 200)',
+        'looked_at_least', 240,
         'fewer_rows', '0.75::float8');
 END
 $function$;
@@ -206,8 +212,9 @@ BEGIN
     IF i.labels IS NULL THEN
         RETURN NULL;
     ELSIF i.labels_from IS NOT NULL THEN
-        lookup := replace(format('(SELECT FROM %s t WHERE t.%I OPERATOR(pg_catalog.=) s.%I%s AND t.%I::pg_catalog.text OPERATOR(pg_catalog.=) ', i.labels_from_name,
-                                 i.labels_key, i.key, foh._collate(i.labels_from, i.labels_key), i.labels), '%', '%%');
+        lookup := replace(format('(SELECT FROM %s t WHERE %s AND t.%I::pg_catalog.text OPERATOR(pg_catalog.=) ', i.labels_from_name,
+                                 (SELECT string_agg(format('t.%I OPERATOR(pg_catalog.=) s.%I%s', i.labels_key[n], i.key[n], foh._collate(i.labels_from, i.labels_key[n])), ' AND ')
+                                  FROM generate_subscripts(i.key, 1) n), i.labels), '%', '%%');
         RETURN jsonb_build_object(
             'any', 'EXISTS ' || lookup || 'ANY (%s::pg_catalog.text[]))',
             'all', 'NOT EXISTS (SELECT FROM pg_catalog.unnest(%s::pg_catalog.text[]) AS u (name) WHERE NOT EXISTS ' || lookup || 'u.name))',
@@ -353,8 +360,8 @@ $function$;
 -- What argument match of a search asks for, checked: a condition in SQL over the row s of the source, for what runs with the rights of the
 -- caller; and tests, the same as data, for the step that reads lists with the rights of foh's owner. No text of the caller runs there: that
 -- step casts values to the types of pg_catalog and compares them by operators of pg_catalog, in statements of its own.
--- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; null where the
--- index has none.
+-- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; JSON's null where
+-- the index has none.
 CREATE OR REPLACE FUNCTION foh._matched(name text, included jsonb, labels jsonb, match jsonb, OUT condition text, OUT tests jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -368,6 +375,7 @@ BEGIN
     IF jsonb_typeof(match) <> 'object' THEN
         RAISE EXCEPTION 'foh: match is %, it must be a JSON object: {"column": value}', match USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    labels := nullif(labels, 'null');
     tests := '{}';
     FOR asked IN SELECT e.key AS about, e.value FROM jsonb_each(match) e LOOP
         known := (SELECT c.value || jsonb_build_object('at', c.at) FROM jsonb_array_elements(included) WITH ORDINALITY AS c (value, at) WHERE c.value ->> 'name' = asked.about);

@@ -2,18 +2,19 @@
 
 -- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
 -- An expression names what it is computed from, and the template that has it must have something of that name:
---   s                    a row of the source: to_vector, vector_once, labels_read, labels_of, key_digest; and in changed beside o, the row before
+--   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed
---   g                    the row of the quantizer: query_geometry (with vector, the query), row_geometry (with $1, a row),
+--   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
 --                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
---   c.key                an entry whose row is wanted: source_of_key
+--   e.key                an entry whose row is wanted: source_of_key
 --   o.seq                a later entry of the stream: later
 --   w                    the entries between distinct_open and distinct_close
 --   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
 --                        not known: node_distance
+-- Those about the key: see foh._key_names.
 CREATE OR REPLACE FUNCTION foh._names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -39,7 +40,11 @@ DECLARE
         '(%1$s.vector_norm(%2$s) OPERATOR(pg_catalog.*) %1$s.vector_norm(%2$s)), 0::pg_catalog.float8))]';
     signature_bits constant int := CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END;
     mark_bits constant int := signature_bits + i.bits;
-    geometry text := foh._geometry_expression(i);
+    padded constant int := foh._padded_numbers(turned);
+    -- Thresholds of each turned number, and how many numbers have thresholds.
+    copies constant int := greatest(2, i.geometry / padded);
+    numbers constant int := i.geometry / copies;
+    quantized constant text := '%2$s(%3$s, g.signs::%1$s.vector, g.threshold, %4$s)';
     -- The cosine distance from the origin is NaN, which LEAST takes for larger than any number.
     -- All operators written as OPERATOR(...) have one precedence, from left to right: hence the outer parentheses.
     distance text := '(' || CASE i.distance
@@ -47,6 +52,7 @@ DECLARE
         WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
         ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
+    keys constant jsonb := foh._key_names(i);
     probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                           coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
     to_vector text;
@@ -55,6 +61,7 @@ DECLARE
     labels_of text;
     changed text;
     objects jsonb;
+    quantize text;
 BEGIN
     to_vector := CASE i.embedding_type
         WHEN 'vector' THEN raw
@@ -78,8 +85,7 @@ BEGIN
     IF i.labels IS NULL THEN
         labels_read := 'NULL::text[]';
     ELSIF i.labels_from IS NOT NULL THEN
-        labels_read := format('ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE t.%I = s.%I%s)', label, i.labels_from_name, i.labels_key, i.key,
-                              foh._collate(i.labels_from, i.labels_key));
+        labels_read := format('ARRAY(SELECT nullif(t.%s::text, '''') FROM %s t WHERE %s)', label, i.labels_from_name, keys ->> 'label_is_s');
         -- Under SERIALIZABLE this lookup could abort the writer: the labels wait for the update.
         labels_of := format('CASE WHEN current_setting(''transaction_isolation'') <> ''serializable'' THEN %s END', labels_read);
     ELSE
@@ -98,33 +104,22 @@ BEGIN
     objects := objects || jsonb_build_object(
         -- The tables that the functions of the index read, for foh._open.
         'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
-        'shows_shards', foh._shows_shards(i.source),
-        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
-        'key_digest', format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key,
-                             CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END));
-    RETURN objects || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
+        'shows_shards', foh._shows_shards(i.source));
+    quantize := objects ->> 'quantize';
+    RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
-        'stream_text', quote_literal(format('foh.%I', i.name || '_stream')),
-        'item_text', quote_literal(format('foh.%I', i.name || '_item')),
         'vector', v,
-        'vector_literal', quote_literal(v || '.vector'),
         -- What foh._intact_in_plan compares.
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
                            ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
-        'source_text', quote_literal(i.source_name),
-        'included', quote_literal(i.included),
-        'label_conditions', quote_nullable(foh._label_conditions(i)::text),
         'source_oid', i.source::oid,
-        'key', quote_ident(i.key),
-        'key_type', i.key_type::text,
-        'key_collate', foh._collate(i.source, i.key),
-        'our_collate', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN ' COLLATE "default"' ELSE '' END,
+        'included', i.included::text,
+        'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),
         'embedding', quote_ident(i.embedding),
         'label_column', coalesce(label, ''),
-        'labels_key', coalesce(quote_ident(i.labels_key), ''),
         'dimensions', i.dimensions,
         'bits', i.bits,
         'zeros', format('B''%s''', repeat('0', i.bits)),
@@ -146,24 +141,26 @@ BEGIN
         'longest', foh._longest()
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
-        'row_geometry', format(geometry, v, format(compared, v, '$1', format(missing, v, '$1'))),
-        'query_geometry', format(geometry, v, format(compared, v, 'vector', quote_literal('[0]'))),
-        'signature_modulus', greatest(signature_bits, 1),
+        'half', padded / 2,
+        'numbers', numbers,
+        'middle', copies / 2 * numbers,
+        -- Stands after a vector and fills it up with zeros.
+        'padding', CASE WHEN turned = padded THEN ''
+            ELSE format(' OPERATOR(%s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%1$s.vector', v, padded - turned) END,
+        'row_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'false')),
+        'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
         'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
         'mark_bits', mark_bits,
-        'mark_zeros', format('B''%s''', repeat('0', mark_bits)),
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
-        -- What one differing bit adds to a score, on the scale of the exact distance.
-        'bit_distance', format('%s::pg_catalog.float8', 2.0::float8 / i.geometry),
+        -- What a bit of the estimate adds to a score, on the scale of the exact distance.
+        'bit_distance', format('%s::pg_catalog.float8', 1.0::float8 / i.geometry),
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
             format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
                    foh._dial_factor((i.options ->> 'dial')::float8)) END,
-        'probes_option', coalesce(i.options ->> 'probes', 'NULL'),
-        'weight_code', coalesce(i.options ->> 'weight_code', 'NULL'),
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
@@ -175,26 +172,14 @@ BEGIN
                                    probes_chosen),
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
-        'recall_option', coalesce(i.options ->> 'recall', 'NULL'),
         'most_unplaced', 100,
-        'checked_geometry', format(geometry, v, format(compared, v, 'v.x', format(missing, v, 'v.x'))),
-        -- How many bits may differ by rounding.
-        'checked_bound', greatest(2, i.geometry / 256),
-        -- Where the key has the name of a column of ours, that column gets another one.
-        'distance_name', CASE i.key WHEN 'distance' THEN 'foh_distance' ELSE 'distance' END,
-        'score_name', CASE i.key WHEN 'score' THEN 'foh_score' ELSE 'score' END,
+        'checked_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, 'v.x', format(missing, v, 'v.x')), 'false')),
         'exact_distance_of', format(distance, v, '$1', '$2'),
         'node_distance', format(distance, v, 's.x', '$1'),
         -- What an exact distance is divided by to compare with an estimate from bits.
         'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
         -- With several homes a key comes from several lists.
         'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END,
-        'stream_center_idx', quote_ident(i.name || '_stream_center_idx'),
-        'stream_key_idx', quote_ident(i.name || '_stream_key_idx'),
-        'stream_key', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN 'key' ELSE 'key, seq' END,
-        -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
-        'later', CASE WHEN i.key_type IN ('text'::regtype, 'varchar'::regtype) THEN '(o.seq + 0)' ELSE 'o.seq' END,
-        'stream_known_idx', quote_ident(i.name || '_stream_known_idx'));
+        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END);
 END
 $function$;

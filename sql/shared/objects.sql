@@ -1,29 +1,33 @@
 -- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
 
--- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. Names of columns and tables may have
--- anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and $sql$ of the
--- template get a tag that is in no name.
+-- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. {source_text} is {source} as a literal, and an
+-- option without a value is NULL. Names of columns and tables may have anything in them. So nothing is filled in a comment, which a line
+-- break in a name would end; and the quotes $body$ and $sql$ of the template get a tag that is in no name.
 CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 SET standard_conforming_strings = on
 AS $function$
 DECLARE
+    filled jsonb;
     missing text;
     tag text := '';
 BEGIN
-    SELECT string_agg(DISTINCT m[1], ', ') INTO missing
-    FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+)\}', 'g') AS m
-    WHERE NOT starts_with(ltrim(line), '--') AND NOT names ? m[1];
+    SELECT jsonb_object_agg(m.name, CASE WHEN names ? m.name THEN coalesce(names ->> m.name, 'NULL') ELSE quote_literal(names ->> m.named) END),
+           string_agg(m.name, ', ') FILTER (WHERE NOT names ? m.name AND NOT names ? m.named)
+    INTO filled, missing
+    FROM (SELECT DISTINCT p.m[1] AS name, regexp_replace(p.m[1], '_text$', '') AS named
+          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+)\}', 'g') AS p (m)
+          WHERE NOT starts_with(ltrim(line), '--')) m;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
     END IF;
-    WHILE EXISTS (SELECT FROM jsonb_each_text(names) n WHERE strpos(n.value, '$body' || tag || '$') > 0 OR strpos(n.value, '$sql' || tag || '$') > 0) LOOP
+    WHILE EXISTS (SELECT FROM jsonb_each_text(filled) n WHERE strpos(n.value, '$body' || tag || '$') > 0 OR strpos(n.value, '$sql' || tag || '$') > 0) LOOP
         tag := tag || 'x';
     END LOOP;
     template := replace(replace(template, '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$');
     RETURN (SELECT string_agg(CASE WHEN starts_with(ltrim(t.line), '--') THEN t.line ELSE coalesce((
-                       SELECT string_agg(coalesce(names ->> substring(m[1] FROM '^\{([a-z_0-9]+)\}$'), m[1]), '' ORDER BY n)
+                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{([a-z_0-9]+)\}$'), m[1]), '' ORDER BY n)
                        FROM regexp_matches(t.line, '(\{[a-z_0-9]+\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
             FROM string_to_table(template, E'\n') WITH ORDINALITY AS t (line, number));
 END
@@ -140,7 +144,7 @@ BEGIN
     FOR o IN SELECT t.name FROM unnest(foh._tables(i.name)) AS t (name) LOOP
         EXECUTE format('DROP TABLE %s', o.name);
     END LOOP;
-    EXECUTE format('DROP TYPE IF EXISTS foh.%I', i.name || '_result');
+    EXECUTE format('DROP TYPE IF EXISTS foh.%I, foh.%I', i.name || '_result', i.name || '_key');
     DELETE FROM foh.label x WHERE x.index = i.id;
     DELETE FROM foh.model x WHERE x.index = i.id;
     DELETE FROM foh.model_state x WHERE x.index = i.id;

@@ -2,7 +2,7 @@
 
 -- What the ranking of a search is made of, where the model or an option of the index does not say otherwise. PostgreSQL and Python
 -- (foh_pg/model/ranking.py) read the same numbers here.
--- looked, looked_times: how many of the nearest rows by bits the labels choose among, at least and for each row wanted. voters: how many of
+-- looked, looked_times: how many of the nearest rows by bits are looked at again, at least and for each row wanted. voters: how many of
 -- them vote. probes_default, shortlist_default: lists and rows that a search reads before held-out rows were asked. weight_code_default,
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
 -- of another kind is put back. recall_default: the share of the nearest rows that is wanted where labels do not count.
@@ -14,7 +14,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT '{
-        "looked": 100, "looked_times": 3, "voters": 9,
+        "looked": 60, "looked_times": 2, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
         "recall_default": 0.95, "probe_cost": 2, "cost_labels": 78, "cost_nearest": 170,
@@ -77,7 +77,7 @@ AS $function$
 $function$;
 
 -- foh: function search, called by readers
--- The search of any index, by name, with the key as text.
+-- The search of any index, by name, with the key as text; a key of several columns as a row, such as (7,42).
 CREATE OR REPLACE FUNCTION foh.search(index text, query @vector@.vector, k int DEFAULT 10, probes int DEFAULT NULL,
                                       shortlist int DEFAULT NULL, filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
                                       recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
@@ -91,11 +91,17 @@ BEGIN
         RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',
             HINT = 'SELECT name FROM foh.index_stat lists those there are.';
     END IF;
-    RETURN QUERY EXECUTE pg_catalog.format('SELECT (r).%I::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) r', VARIADIC
-            (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) OPERATOR(pg_catalog.||) (index OPERATOR(pg_catalog.||) '_search')::pg_catalog.name
+    RETURN QUERY EXECUTE (
+            SELECT pg_catalog.format('SELECT %s::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) r',
+                       CASE WHEN pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.=) 3 THEN pg_catalog.format('(r).%I', c.names[1])
+                           ELSE 'ROW(' OPERATOR(pg_catalog.||) (SELECT pg_catalog.string_agg(pg_catalog.format('(r).%I', n.name), ', ' ORDER BY n.at)
+                                FROM pg_catalog.unnest(c.names) WITH ORDINALITY AS n (name, at)
+                                WHERE n.at OPERATOR(pg_catalog.<=) (pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.-) 2)) OPERATOR(pg_catalog.||) ')' END,
+                       c.names[pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.-) 1], c.names[pg_catalog.cardinality(c.names)], index OPERATOR(pg_catalog.||) '_search')
+            FROM (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) AS names
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
              JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid
-             WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name))
+             WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name) c)
         USING query, k, probes, shortlist, filter, params, labels, recall, max_distance, match;
 END
 $function$;
@@ -125,7 +131,8 @@ $function$;
 -- than to read lists and look up what is in them: so many rows, and no more, since PostgreSQL may be wrong.
 -- Costs are in microseconds, as measured on one machine: it is their proportions that count. A row that is read costs the more the more
 -- dimensions it has, a scan as PostgreSQL says, a row looked up in vain 4, a list 4 and .12 for each of its entries.
--- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. item_bytes: the size of the table of items, of which a page holds about 150. It is always up to date, unlike statistics.
+-- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. item_bytes: the size of the table of
+-- items, of which a page holds about 150. It is always up to date, unlike statistics.
 CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, filtered boolean, limited bigint, OUT share float8, OUT most bigint)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -15,7 +15,7 @@ ROWS = 10_000
 OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}
 QUERIES = np.random.default_rng(1).random((40, 3)).round(4).tolist()
 EXACT = "SELECT array_agg(i) FROM (SELECT i FROM tst ORDER BY v OPERATOR(extensions.{}) %s::extensions.vector LIMIT 10) t"
-FOUND = "SELECT array_agg(r.i) FROM foh.tst_search(%s::extensions.vector, 10, labels => 0, recall => 0.99) r"
+FOUND = "SELECT array_agg(r.i) FROM foh.tst_search(%s::extensions.vector, 10, labels => 0) r"
 
 
 def write(connection: psycopg.Connection[Any], first: int, rows: np.ndarray[Any, Any]) -> None:

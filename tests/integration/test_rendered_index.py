@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from psycopg.types.json import Json
+
 from tests.support.postgres import Database
 
 FUNCTIONS = """
@@ -41,3 +43,29 @@ def test_settings_of_a_session_do_not_get_into_functions(database: Database) -> 
     plain = rendered(database)
     assert len(plain) > 25
     assert rendered(database, SETTINGS) == plain
+
+
+def test_functions_for_distributed_tables_can_be_made(database: Database) -> None:
+    """Where there is no Citus to try them: every placeholder is known, and PL/pgSQL understands the text."""
+    owner = database.connect("app_owner")
+    owner.execute("CREATE TABLE product (id bigint PRIMARY KEY, tags text[], embedding extensions.vector(3))")
+    owner.execute("SELECT foh.create_index('products', 'product', 'embedding', labels => 'tags', bits => 16)")
+    owner.execute(
+        """CREATE OR REPLACE FUNCTION foh._citus_kind(relation oid) RETURNS text LANGUAGE sql STABLE
+           AS $$ SELECT 'distributed' WHERE relation = 'public.product'::regclass $$"""
+    )
+    superuser = database.connect(None)
+    [(names,)] = owner.execute("SELECT foh._names(i) FROM foh.index i").fetchall()
+    templates = owner.execute(
+        """SELECT t.kind, t.name, t.body FROM foh.index i, foh._templates(i) t
+           WHERE t.kind = 'fragment' OR t.condition = 'distributed' AND t.kind IN ('function', 'node')
+           ORDER BY t.kind <> 'fragment', t.at"""
+    ).fetchall()
+    assert {name for _, name, _ in templates} >= {"search", "exact", "read", "note", "pull"}
+    for kind, name, body in templates:
+        [(text,)] = owner.execute("SELECT foh._render(%s::text, %s::jsonb)", [body, Json(names)]).fetchall()
+        if kind == "fragment":
+            names[name] = text
+        else:
+            # Only a superuser may set a parameter of Citus where Citus is not known.
+            superuser.execute(text)

@@ -18,8 +18,9 @@ from foh_pg.quality.advise.indexing import Form, rows_of
 from foh_pg.quality.dataset import Dataset
 from foh_pg.quality.protocol import Protocol, Split
 from foh_pg.runs.run import Run
+from foh_pg.tables.source import Rows
 from foh_pg.updater import weighing
-from foh_pg.updater.trial import Trial
+from foh_pg.updater.trial import SHORTLISTS_TRIED, Trial
 from foh_pg.updater.weighing import (
     ALLOWED,
     GEOMETRY_ALONE,
@@ -59,7 +60,7 @@ class Made:
         return weigh(self.index, self.model, self.rows, self.held)
 
     def trial(self) -> Trial:
-        return Trial.of(self.index, self.model, self.rows, np.flatnonzero(self.held), ROWS)
+        return Trial(self.index, self.model, self.rows.take(~self.held), self.rows.take(self.held))
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +136,43 @@ def test_what_is_reached_is_what_a_search_finds(helpful: Made) -> None:
     assert [step.recall for step in reach] == sorted(step.recall for step in reach)
     assert [step.cost for step in reach] == sorted(step.cost for step in reach)
     assert reach[-1].recall > 0.98
+    recalls = trial.recalls(1.0)
     for step in reach:
         asked = trial.ask(replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist))
-        assert asked.recall.mean() == pytest.approx(step.recall, abs=1e-4)
+        at = trial.probes_tried.index(step.probes), SHORTLISTS_TRIED.index(step.shortlist)
+        assert asked.recall.mean() == pytest.approx(recalls[at], abs=1e-9)
+        assert step.recall <= recalls[at] + 1e-4
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_a_part_of_the_table_tells_what_the_whole_reaches(share: float) -> None:
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(12_000, 16)).astype(np.float32)
+    nothing = Ragged(np.empty(0, dtype=object), np.zeros(len(vectors) + 1, dtype=np.int64))
+    rows = Rows(np.arange(len(vectors)), vectors, nothing)
+    index = Form(BITS, default_bits(16))
+    model = Model.random(vectors.mean(axis=0), BITS, 0)
+    model = replace(model, geometry=Geometry.fit(vectors, index.geometry, "cosine", 0))
+    asking = rows.take(np.arange(300))
+    whole = Trial(index, model, rows.take(np.arange(300, 12_000)), asking)
+    some = rng.choice(np.arange(300, 12_000), round(share * 11_700), replace=False)
+    part = Trial(index, model, rows.take(np.sort(some)), asking, whole.levels, share)
+    # Whatever is read of lists and rows; where there are few rows to tell it, rather too little is said.
+    apart = part.recalls(share) - whole.recalls(1.0)
+    assert -0.05 < apart.mean() < 0.01
+    assert apart.max() < 0.03
+    for step in part.reach():
+        asked = whole.ask(replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist))
+        assert asked.recall.mean() > step.recall - 0.03
+
+
+def test_of_rows_at_one_distance_some_are_not_returned(helpful: Made) -> None:
+    """Every row is there three times: the tenth is one of three at the same distance."""
+    there, asking = helpful.rows.take(~helpful.held), helpful.rows.take(helpful.held)
+    trial = Trial(helpful.index, helpful.model, there.joined([there, there]), asking)
+    found = trial.ask(replace(GEOMETRY_ALONE, probes=1000, shortlist=200)).recall.mean()
+    assert found < 0.97
+    assert trial.recalls(1.0).max() == pytest.approx(found, abs=0.03)
 
 
 def test_the_cheapest_search_of_a_recall_or_the_best_that_is_not_too_dear() -> None:
@@ -191,5 +226,5 @@ def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pyt
     for said in ("with 16 probes", "with 8 probes", ""):
         chosen = Weighed(Ranking(), {"asked": 0}, said)
         monkeypatch.setattr(weighing, "weigh", lambda *_, chosen=chosen: chosen)
-        with_ranking(run, helpful.index, helpful.model, helpful.rows, ROWS)
+        with_ranking(run, helpful.index, helpful.model, helpful.rows, helpful.trial().levels, ROWS)
         assert run.notes == ["discarded a build that was interrupted", *([said] if said else [])]

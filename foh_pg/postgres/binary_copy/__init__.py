@@ -16,6 +16,7 @@ from foh_pg.postgres.binary_copy.fixed import (
 )
 from foh_pg.postgres.binary_copy.raw import Raw
 from foh_pg.postgres.binary_copy.reader import copy_out
+from foh_pg.postgres.binary_copy.record import Record, VaryingRecord
 from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
 from foh_pg.postgres.binary_copy.writer import copy_in
 
@@ -33,8 +34,10 @@ __all__ = [
     "Nullable",
     "Ragged",
     "Raw",
+    "Record",
     "RowError",
     "Text",
+    "VaryingRecord",
     "Vector",
     "copy_in",
     "copy_out",

@@ -22,6 +22,8 @@ class Column(ABC):
 
     name: str
     width: int | None = None
+    # That of the type, where its name does not tell it.
+    oid: int | None = None
     # Whether a NULL is a value like others.
     takes_nulls = False
 

@@ -82,10 +82,7 @@ class Array(Column):
     def __init__(self, element: Column) -> None:
         self.name = f"{element.name}[]"
         self.element = element
-        info = postgres.types.get("bit" if isinstance(element, Bits) else element.name)
-        if info is None:
-            raise InputError(f"arrays of {element.name} cannot be copied: their type has no fixed oid")
-        self.oid = info.oid
+        self.element_oid = _type_oid(element)
 
     def read(self, buffer: NDArray, offsets: NDArray, lengths: NDArray) -> Ragged:
         starts, counts = self._headers(buffer, offsets, lengths)
@@ -159,8 +156,8 @@ class Array(Column):
 
     def _header_items(self, counts: NDArray) -> NDArray:
         """Number of dimensions, no NULLs, type of the elements, length, first subscript."""
-        items = np.zeros((len(counts), 5), dtype=">i4")
-        items[:, 0], items[:, 2], items[:, 3], items[:, 4] = counts > 0, self.oid, counts, 1
+        items = np.zeros((len(counts), 5), dtype=">u4")
+        items[:, 0], items[:, 2], items[:, 3], items[:, 4] = counts > 0, self.element_oid, counts, 1
         return items
 
     def rows(self, values: Ragged) -> int:
@@ -168,6 +165,15 @@ class Array(Column):
 
     def part(self, values: Ragged, start: int, end: int) -> Ragged:
         return values.part(start, end)
+
+
+def _type_oid(element: Column) -> int:
+    if element.oid is not None:
+        return element.oid
+    info = postgres.types.get("bit" if isinstance(element, Bits) else element.name)
+    if info is None:
+        raise InputError(f"arrays of {element.name} cannot be copied: their type has no fixed oid")
+    return info.oid
 
 
 def _choose(values: Any, present: NDArray) -> Any:

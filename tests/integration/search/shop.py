@@ -113,7 +113,7 @@ class Shop:
         schema, _, table = self.source.rpartition(".")
         own = {
             suffix: sql.Identifier("foh", f"{self.index}_{suffix}")
-            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "place", "search",
+            for suffix in ("area", "center", "list", "item", "stream", "projection", "quantizer", "quantize", "place", "search",
                            "candidates", "explain", "near")
         }  # fmt: skip
         return {
@@ -195,6 +195,14 @@ class Shop:
             "SELECT p.geometry::text || right(p.marks::text, %s) FROM {place}(%s::extensions.vector, NULL) p"
         )
         return str(self.run(bits, [BITS, text(query)]).fetchone()[0])
+
+    def looks(self, query: Any) -> list[str]:
+        """The geometry bits of a query by cosine, and those of its numbers moved up and down."""
+        bits = (
+            "SELECT {quantize}(extensions.l2_normalize(%s::extensions.vector), g.signs::extensions.vector,"
+            " g.threshold, true)::text[] FROM {quantizer} g"
+        )
+        return list(self.run(bits, [text(query)]).fetchone()[0])
 
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
         """The rows that a search returns, in its order."""

@@ -41,6 +41,11 @@ WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 """
 
 
+def differing(bits: str, others: str) -> int:
+    """In how many places two texts differ."""
+    return sum(a != b for a, b in zip(bits, others, strict=True))
+
+
 def machine(database: Database, options: dict[str, Any], real: bool) -> type[RuleBasedStateMachine]:
     """With the updater itself, or with installs of any centers and hash functions in its place."""
 
@@ -133,7 +138,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             assert {key for key, bits in stored.items() if bits is not None or key in live} == set(live)
             for number, query in enumerate(QUERIES):
                 exact = self.exact(query, live)
-                bits = self.differing(query, {key: stored[key] for key in live})
+                bits = self.estimates(query, {key: stored[key] for key in live})
                 self.check_bits(query, exact, bits, k=3 + number * 4)
                 self.check_exact(query, exact)
 
@@ -144,11 +149,13 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
                 distances = np.nan_to_num(exact_distance(list(live.values()), query), nan=2.0)
             return dict(zip(live, distances, strict=True))
 
-        def differing(self, query: Any, stored: dict[int, str | None]) -> dict[int, int | None]:
-            code = self.shop.code(query)[:GEOMETRY]
+        def estimates(self, query: Any, stored: dict[int, str | None]) -> dict[int, int | None]:
+            """How far rows are, by the bits of the query and by those of its numbers moved up and down."""
+            looks = self.shop.looks(query)
+            apart = differing(looks[1], looks[2])
             return {
-                key: None if other is None else sum(a != b for a, b in zip(code, other, strict=True))
-                for key, other in stored.items()
+                key: None if bits is None else sum(differing(look, bits) for look in looks) - apart
+                for key, bits in stored.items()
             }
 
         def check_bits(self, query: Any, exact: dict, bits: dict, k: int) -> None:
@@ -157,7 +164,7 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
             assert sorted(row[0] for row in every) == sorted(exact)
             few = self.shop.search(query, k, probes=100, shortlist=0, labels=0)
             assert len(few) == min(k, len(exact))
-            scores = {key: exact[key] if n is None else 2 * n / GEOMETRY for key, n in bits.items()}
+            scores = {key: exact[key] if n is None else n / GEOMETRY for key, n in bits.items()}
             # All with a distance: the table itself was read, unless rows without bits come before all others.
             first = sorted(bits, key=lambda key: scores[key])[:k]
             if all(row[1] is not None for row in few) and any(bits[key] is not None for key in first):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foh_pg.model.ranking import CONSTANTS, LOOKED, Ranking
-from foh_pg.updater.trial import Looked
+from foh_pg.model.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
+from foh_pg.updater.trial import Looked, estimated
 from tests.integration.search.shop import BITS, Shop, text, vectors
 
 ROWS, SIGNATURE = 200, 64
@@ -69,32 +69,34 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
         marks = np.concatenate([signatures, codes], axis=1)
         listed.run(MARK, [["".join("01"[int(bit)] for bit in marks[key]) for key in ids]])
         bits = listed.code(query)
-        wanted = LOOKED // 3
-        keys, differing, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
+        wanted = LOOKED // LOOKED_TIMES
+        keys, estimates, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
+        looks = [packed([look]) for look in listed.looks(query)]
+        far = np.unpackbits(looks[0] ^ rows_geometry, axis=1).sum(axis=1)
+        first = np.argsort(far, kind="stable")[:LOOKED]
+        if far[first[-1]] == np.sort(far)[LOOKED]:
+            # Which of these rows are looked at is not told.
+            continue
         trial: Any = SimpleNamespace(
-            query_geometry=packed([bits[:width]]),
-            geometry=rows_geometry,
+            near=first[None],
+            bits=estimated(looks, rows_geometry, first[None]),
             signatures=signatures,
             query_codes=packed([bits[width:]]),
             codes=np.packbits(codes, axis=1),
             index=SimpleNamespace(bits=BITS, geometry=width),
             distances=np.zeros((1, ROWS)),
         )
-        # In the order in which the first look returns them: rows at the same distance have no order.
-        first = listed.run(NEAR, [text(query), LOOKED, 0]).fetchone()
-        assert first is not None
-        assert len(first[0]) == LOOKED
-        looked = Looked.of(trial, np.array([first[0]]))
+        looked = Looked.of(trial, np.arange(LOOKED)[None])
         if tied(looked):
             continue
         lean = looked.lean(Ranking(CODE, dial * VOTES))[0]
-        expected = dict(zip(first[0], lean, strict=True))
+        expected = dict(zip(first.tolist(), lean, strict=True))
         assert len(keys) == wanted
         assert leans == [expected[key] for key in keys]
         put_back += int((lean > 0).sum())
         scores = looked.estimates[0] * (1 + lean)
         assert np.sort(scores)[:wanted] == pytest.approx(
-            2 * np.array(differing) / width * (1 + np.array(leans)), abs=1e-9
+            np.array(estimates) / width * (1 + np.array(leans)), abs=1e-9
         )
     assert put_back > 0 or share < 0.5
 

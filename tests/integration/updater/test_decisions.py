@@ -141,7 +141,7 @@ class TestLearning:
             arrays = load_arrays(session, "learner", learned)
         assert arrays is not None
         keys = arrays["part/reservoir_/keys"]
-        assert index.key_type == "integer"
+        assert index.key_types == ["integer"]
         assert len(keys) > 100
         assert keys.min() >= 400
 

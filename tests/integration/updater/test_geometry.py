@@ -100,6 +100,23 @@ def test_long_keys(connection: Connection) -> None:
     assert violations(connection) == []
 
 
+def query_looks(connection: Connection, distance: str, query: Any) -> list[str]:
+    """The bits of a query, and those of its numbers moved up and down, as the database makes them."""
+    compared = {
+        "cosine": "extensions.l2_normalize(v.x)",
+        "l2": "v.x",
+        "ip": f"extensions.l2_normalize(extensions.subvector(v.x, 1, {min(len(query), 15_999)})"
+        " OPERATOR(extensions.||) '[0]'::extensions.vector)",
+    }
+    (looks,) = rows_of(
+        connection,
+        f"SELECT foh.wide_quantize({compared[distance]}, g.signs::extensions.vector, g.threshold, true)::text[]"
+        " FROM foh.wide_quantizer g, (SELECT %s::real[]::extensions.vector AS x) v",
+        query.tolist(),
+    )
+    return list(looks)
+
+
 @pytest.mark.one_version
 @pytest.mark.parametrize(
     ("dimensions", "column", "distance", "geometry"),
@@ -142,6 +159,8 @@ def test_bits_are_equal_bit_for_bit(
     streamed = connection.execute("SELECT geometry::text FROM foh.wide_stream ORDER BY key").fetchall()
     expected = unpack(model.geometry_bits(rows[80:]), index.geometry).astype(int)
     assert [text for (text,) in streamed] == ["".join(map(str, bits)) for bits in expected.tolist()]
+    looks = [unpack(bits, index.geometry).astype(int) for bits in model.geometry.query_looks(rows[:1])]
+    assert query_looks(connection, distance, rows[0]) == ["".join(map(str, bits[0])) for bits in looks]
     assert connection.execute("SELECT count(*) FROM foh.check('wide')").fetchone() == (0,)
 
 

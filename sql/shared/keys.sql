@@ -1,0 +1,242 @@
+-- The key of an index: which columns it has, and how templates write it.
+
+-- Whether the lists of an index hold rows of a composite type in place of the key column itself: where the key has several columns, or one
+-- of a type that is printed as the settings of a session say.
+CREATE OR REPLACE FUNCTION foh._has_record_key(i foh.index) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT cardinality(i.key_types) > 1 OR i.key_types[1] NOT IN ('int'::regtype, 'bigint'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype)
+$function$;
+
+-- The type of a key in the tables of an index.
+CREATE OR REPLACE FUNCTION foh._key_type(i foh.index) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN foh._has_record_key(i) THEN format('foh.%I', i.name || '_key') ELSE i.key_types[1]::text END
+$function$;
+
+-- The columns that an argument names: a column as it is called, or several as an array.
+CREATE OR REPLACE FUNCTION foh._column_names(given text, argument text) RETURNS name[]
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN CASE WHEN starts_with(given, '{') THEN given::name[] ELSE ARRAY[given::name] END;
+EXCEPTION WHEN invalid_text_representation THEN
+    RAISE EXCEPTION 'foh: % is %: give a column, or several as %', argument, quote_literal(given), quote_literal('{tenant_id,id}')
+        USING ERRCODE = 'invalid_parameter_value';
+END
+$function$;
+
+-- The unique indexes of a table by whose columns any row can be told from all others: over the whole table, over columns that are never
+-- null, checked at once.
+CREATE OR REPLACE FUNCTION foh._unique_columns(relation oid) RETURNS TABLE (attnums int2[], is_primary boolean, at_once boolean)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT u.attnums, x.indisprimary, x.indimmediate
+    FROM pg_index x CROSS JOIN LATERAL (SELECT (x.indkey::int2[])[0:x.indnkeyatts - 1] AS attnums) u
+    WHERE x.indrelid = relation AND x.indisunique AND (x.indisprimary OR x.indisvalid AND x.indpred IS NULL AND 0 <> ALL (u.attnums)
+          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = relation AND a.attnum = ANY (u.attnums) AND NOT a.attnotnull))
+$function$;
+
+-- Why these columns, or the primary key where there are none, cannot be the key of an index; null where they can.
+CREATE OR REPLACE FUNCTION foh._key_refusal(relation oid, columns name[]) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE
+        WHEN u.attnums IS NULL AND columns IS NULL THEN
+            'has no primary key: add one, its value is what a search returns, or name the columns of a unique index with the argument key'
+        WHEN u.attnums IS NULL THEN
+            format('has no primary key and no unique index over %s alone, NOT NULL, without a condition: %s', c.names,
+                   coalesce(format('ALTER TABLE %s %s, and ', foh._qualified(relation), c.changes), '') || format('CREATE UNIQUE INDEX ON %s (%s)', foh._qualified(relation), c.names))
+        -- Two transactions could hold one key at once, and the later entry in the stream need not belong to the later row.
+        WHEN NOT u.at_once THEN format('has a %s that is DEFERRABLE: an index needs one that is checked at once', CASE WHEN u.is_primary THEN 'primary key' ELSE 'key' END)
+        WHEN cardinality(u.attnums) > 4 THEN
+            format('has a key of %s columns: the key of an index has four at most; name the columns of another unique index with the argument key', cardinality(u.attnums))
+    END
+    FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(columns, a.attname)) AS names,
+                 string_agg(format('ALTER COLUMN %I SET NOT NULL', a.attname), ', ') FILTER (WHERE NOT a.attnotnull) AS changes
+          FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = ANY (columns)) c
+    LEFT JOIN LATERAL (SELECT * FROM foh._key_index(relation, columns)) u ON true
+$function$;
+
+-- The unique index over these columns, in any order, or that of the primary key where there are none.
+CREATE OR REPLACE FUNCTION foh._key_index(relation oid, columns name[]) RETURNS TABLE (attnums int2[], is_primary boolean, at_once boolean)
+LANGUAGE sql STABLE ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT u.attnums, u.is_primary, u.at_once FROM foh._unique_columns(relation) u
+    WHERE CASE WHEN columns IS NULL THEN u.is_primary
+               ELSE ARRAY(SELECT n FROM unnest(u.attnums) n ORDER BY n) = ARRAY(SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = ANY (columns)
+                                                                              AND a.attnum > 0 ORDER BY a.attnum) END
+    ORDER BY u.at_once DESC, u.is_primary DESC LIMIT 1
+$function$;
+
+-- The index with its key: the columns, in the order of the unique index that they have, so that this index serves where rows are read in
+-- the order of their keys. An index that exists keeps its order.
+CREATE OR REPLACE FUNCTION foh._inspect_key(i foh.index) RETURNS foh.index
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    refusal text;
+    wrong record;
+BEGIN
+    PERFORM foh._attribute(i.source, n, 'key') FROM unnest(i.key) n;
+    refusal := foh._key_refusal(i.source, i.key);
+    IF refusal IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: table % %', i.source_name, refusal USING ERRCODE = 'invalid_table_definition';
+    END IF;
+    SELECT array_agg(k.attname ORDER BY k.at), array_agg(k.attnum ORDER BY k.at), array_agg(k.atttypid ORDER BY k.at)::regtype[] INTO i.key, i.key_attnum, i.key_types
+    FROM (SELECT a.attname, a.attnum, a.atttypid, CASE WHEN i.key_types IS NULL THEN k.at ELSE array_position(i.key, a.attname) END AS at
+          FROM foh._key_index(i.source, i.key) u CROSS JOIN LATERAL unnest(u.attnums) WITH ORDINALITY AS k (attnum, at)
+          JOIN pg_attribute a ON a.attrelid = i.source AND a.attnum = k.attnum) k;
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type, NOT coalesce(c.collisdeterministic, true) AS vague INTO wrong
+    FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation
+    WHERE a.attrelid = i.source AND a.attnum = ANY (i.key_attnum)
+      AND (NOT c.collisdeterministic OR a.atttypid <> ALL (ARRAY['smallint', 'int', 'bigint', 'uuid', 'text', 'varchar', 'date', 'timestamp', 'timestamptz']::regtype[]))
+    ORDER BY array_position(i.key_attnum, a.attnum) LIMIT 1;
+    IF wrong.vague THEN
+        RAISE EXCEPTION 'foh: the key % of % has a nondeterministic collation: keys that differ may be equal',
+            quote_ident(wrong.attname), i.source_name USING ERRCODE = 'datatype_mismatch';
+    ELSIF wrong.type IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: the key % of % is of type %; smallint, int, bigint, uuid, text, varchar, date, timestamp and timestamptz can be keys',
+            quote_ident(wrong.attname), i.source_name, wrong.type USING ERRCODE = 'datatype_mismatch';
+    END IF;
+    IF foh._citus_kind(i.source) = 'distributed' AND i.key_attnum <> (SELECT u.attnums FROM foh._key_index(i.source, NULL) u) THEN
+        RAISE EXCEPTION 'foh: % is distributed: the key of its index must be its primary key', i.source_name
+            USING ERRCODE = 'feature_not_supported', HINT = 'Leave out the argument key.';
+    END IF;
+    RETURN i;
+END
+$function$;
+
+-- The index with the columns of the table of labels that refer to its key: as many, of the same types, in the same order.
+CREATE OR REPLACE FUNCTION foh._inspect_labels_key(i foh.index) RETURNS foh.index
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    a pg_attribute;
+BEGIN
+    IF cardinality(i.labels_key) <> cardinality(i.key) THEN
+        RAISE EXCEPTION 'foh: labels_key is %, the key it refers to has the columns %', i.labels_key, i.key
+            USING ERRCODE = 'invalid_parameter_value', HINT = format('Name the columns of %s that refer to these, in their order: %L.', i.labels_from_name, i.key);
+    END IF;
+    i.labels_key_attnum := '{}';
+    FOR at IN 1 .. cardinality(i.key) LOOP
+        a := foh._attribute(i.labels_from, i.labels_key[at], 'labels_key');
+        i.labels_key_attnum := i.labels_key_attnum || a.attnum;
+        IF a.atttypid <> i.key_types[at] THEN
+            RAISE EXCEPTION 'foh: labels_key % of % is of type %, the key it refers to is of type %', quote_ident(a.attname),
+                i.labels_from_name, format_type(a.atttypid, NULL), i.key_types[at] USING ERRCODE = 'datatype_mismatch';
+        END IF;
+    END LOOP;
+    RETURN i;
+END
+$function$;
+
+-- An expression for the key of a row: its column, or all its columns as a row of the index's own type. columns: those of the table that
+-- the row is of, which has the key under other names where it holds labels.
+CREATE OR REPLACE FUNCTION foh._key_of(i foh.index, alias text, columns name[]) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN foh._has_record_key(i) THEN format('ROW(%s)::%s', string_agg(format('%s.%I', alias, c.name), ', ' ORDER BY c.at), foh._key_type(i))
+                ELSE min(format('%s.%I', alias, c.name)) END
+    FROM unnest(columns) WITH ORDINALITY AS c (name, at)
+$function$;
+
+-- The key of a row r by the present names of its columns; null where one is gone, of another type, or may be null.
+CREATE OR REPLACE FUNCTION foh._present_key(index int) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT foh._key_of(i, 'r', k.columns)
+    FROM foh.index i CROSS JOIN LATERAL (SELECT array_agg(p.name::name ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
+                                         FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role = 'key') k
+    WHERE i.id = index AND k.same
+$function$;
+
+-- After FROM: the rows s of an array of keys. Rows of a composite type are compared column by column: so the application's index serves.
+CREATE OR REPLACE FUNCTION foh._source_of_keys(i foh.index, keys text) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN foh._has_record_key(i)
+                THEN format('unnest(%s) AS e (%s) JOIN %s s ON %s WHERE true', keys, string_agg('k' || k.at, ', ' ORDER BY k.at), i.source_name,
+                            string_agg(format('s.%I = e.k%s%s', k.name, k.at, foh._collate(i.source, k.name)), ' AND ' ORDER BY k.at))
+                ELSE format('%s s WHERE s.%I = ANY (%s%s)', i.source_name, i.key[1], keys, foh._collate(i.source, i.key[1])) END
+    FROM unnest(i.key) WITH ORDINALITY AS k (name, at)
+$function$;
+
+-- What templates write for the key. s, n, o, r, NEW, OLD are rows of the source; e.key is a key in a table of ours. In a statement about both,
+-- the columns are compared one by one: so the application's index serves, and PostgreSQL leaves out partitions.
+--   key_of_s, key_of_n, ...    the key of that row, as the tables of the index have it
+--   s_is_e                     the condition that s is the row of e.key
+--   e_columns, s_columns       the key under the columns of a result
+--   returned_keys              the same, out of an array named keys
+--   key_order, s_is_after      the order of keys, and the condition that s stands after the key $2 in it; s_is_after_key: after after_key
+--   source_of_key              after FROM: the row s of e.key
+--   source_of_keys, _of_found  after FROM: the rows s of an array of keys: $1, or one named keys
+--   o_is_s, s_is_absent ...    in a full join of rows after (s) and before (o) a write
+--   labels_key_of_n ...        the key that a row of the table of labels refers to
+CREATE OR REPLACE FUNCTION foh._key_names(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+AS $function$
+DECLARE
+    as_row constant boolean := foh._has_record_key(i);
+    key_type constant text := foh._key_type(i);
+    has_text constant boolean := EXISTS (SELECT FROM unnest(i.key_types) t WHERE t IN ('text'::regtype, 'varchar'::regtype));
+    names jsonb;
+BEGIN
+    SELECT jsonb_build_object(
+        's_is_e', string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at),
+        'e_columns', string_agg(k.field, ', ' ORDER BY k.at),
+        's_columns', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
+        'returned_keys', string_agg(CASE WHEN as_row THEN format('(pg_catalog.unnest(keys)).k%s', k.at) ELSE 'pg_catalog.unnest(keys)' END, ', ' ORDER BY k.at),
+        'key_order', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
+        's_is_after', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, '$2') || k.collation, ', ' ORDER BY k.at)),
+        's_is_after_key', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, 'after_key') || k.collation, ', ' ORDER BY k.at)),
+        'source_of_keys', foh._source_of_keys(i, '$1'),
+        'source_of_found', foh._source_of_keys(i, 'keys'),
+        'source_of_key', format('%s s WHERE %s', i.source_name, string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at)),
+        'key_changed', string_agg(format('NEW.%1$I <> OLD.%1$I', k.name), ' OR ' ORDER BY k.at),
+        'o_is_s', string_agg(format('o.%1$I = s.%1$I', k.name), ' AND ' ORDER BY k.at),
+        's_is_absent', min(format('s.%I IS NULL', k.name)) FILTER (WHERE k.at = 1),
+        'o_is_absent', min(format('o.%I IS NULL', k.name)) FILTER (WHERE k.at = 1),
+        'key_of_s_or_o', CASE WHEN as_row THEN format('ROW(%s)::%s', string_agg(format('coalesce(s.%1$I, o.%1$I)', k.name), ', ' ORDER BY k.at), key_type)
+                              ELSE min(format('coalesce(s.%1$I, o.%1$I)', k.name)) END,
+        'key_fields', string_agg(format('k%s %s', k.at, k.type), ', ' ORDER BY k.at),
+        'result_columns', string_agg(format('%I %s', k.name, k.type), ', ' ORDER BY k.at),
+        'label_is_s', string_agg('t.' || quote_ident(k.labels_key) || format(' = s.%I%s', k.name, foh._collate(i.labels_from, k.labels_key)), ' AND ' ORDER BY k.at))
+    INTO names
+    FROM (SELECT k.*, c.collation, c.part_of, format(c.part_of, 'e.key') AS field, format(c.part_of, 'e.key') || c.collation AS of_e
+          FROM unnest(i.key, i.key_types, i.labels_key) WITH ORDINALITY AS k (name, type, labels_key, at)
+          CROSS JOIN LATERAL (SELECT foh._collate(i.source, k.name) AS collation, CASE WHEN as_row THEN format('(%%s).k%s', k.at) ELSE '%s' END AS part_of) c) k;
+    SELECT names || jsonb_object_agg('key_of_' || lower(a), foh._key_of(i, a, i.key))
+                 || coalesce(jsonb_object_agg('labels_key_of_' || lower(a), foh._key_of(i, a, i.labels_key)) FILTER (WHERE i.labels_key IS NOT NULL), '{}') INTO names
+    FROM unnest(ARRAY['s', 'n', 'o', 'r', 'NEW', 'OLD']) a;
+    RETURN names || jsonb_build_object(
+        'key_type', key_type,
+        -- The only column of a key, in templates of distributed tables.
+        'key_name', quote_ident(i.key[1]),
+        'key_collate', foh._collate(i.source, i.key[1]),
+        'our_collate', CASE WHEN has_text AND NOT as_row THEN ' COLLATE "default"' ELSE '' END,
+        -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
+        'key_digest', CASE WHEN as_row THEN format('encode(sha256(record_send(%s)), ''hex'')', names ->> 'key_of_s')
+                           ELSE format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key[1], CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END) END,
+        -- Where the key has the name of a column of ours, that column gets another one.
+        'distance_name', CASE WHEN 'distance' = ANY (i.key) THEN 'foh_distance' ELSE 'distance' END,
+        'score_name', CASE WHEN 'score' = ANY (i.key) THEN 'foh_score' ELSE 'score' END,
+        'stream_key', CASE WHEN has_text THEN 'key' ELSE 'key, seq' END,
+        -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
+        'later', CASE WHEN has_text THEN '(o.seq + 0)' ELSE 'o.seq' END);
+END
+$function$;
