@@ -21,6 +21,7 @@ SUMMARIES = {
     "migrate": "Install schema foh, bring it up to date, or take it back.",
     "create-index": "Create an index on a table; every write is captured from then on. Prints its name.",
     "alter-index": "Change options of an index: those of a search at once, the others with the next update.",
+    "rename-index": "Give an index another name: what it holds, what it learned and who may search it stay.",
     "drop-index": "Drop an index with everything that belongs to it. The application's table keeps its rows.",
     "build": "Place the rows that a table has: train on a sample of them, encode and place each once.",
     "rollback": "Put the model of an earlier version back. Every row of the table is read and encoded again.",

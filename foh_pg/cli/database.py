@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from foh_pg.cli.output import say
+from foh_pg.cli.rights import explained
 from foh_pg.errors import FohError, SchemaError
 from foh_pg.postgres.connect import connect
 from foh_pg.schema.installed import BASE, head, refuse_foreign, revision
@@ -25,12 +26,13 @@ def connected(dsn: str | None, *, installed: bool = True) -> Iterator[psycopg.Co
         plain.add_notice_handler(
             lambda notice: say(f"{(notice.severity or 'note').lower()}: {notice.message_primary}")
         )
-        if installed:
-            require_schema(plain)
-        else:
-            refuse_foreign(plain)
-        plain.row_factory = dict_row  # type: ignore[assignment]
-        yield plain  # type: ignore[misc]
+        with explained(plain):
+            if installed:
+                require_schema(plain)
+            else:
+                refuse_foreign(plain)
+            plain.row_factory = dict_row  # type: ignore[assignment]
+            yield plain  # type: ignore[misc]
 
 
 def open_connection(dsn: str | None) -> psycopg.Connection:

@@ -5,6 +5,7 @@ import click
 from foh_pg.cli import options
 from foh_pg.cli.database import open_connection
 from foh_pg.cli.output import print_json, say
+from foh_pg.cli.rights import explained
 from foh_pg.schema import migrations
 
 
@@ -28,7 +29,7 @@ def migrate(
         click.echo(migrations.offline(to, start, owner), nl=False)
         return
     to = migrations.resolve(to)
-    with open_connection(dsn) as connection:
+    with open_connection(dsn) as connection, explained(connection):
         present = migrations.revision(connection, owner)
         if migrations.is_downgrade(present, to) and not yes:
             click.confirm(

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,6 @@ from psycopg import sql
 from foh_pg.cli import options
 from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.errors import FohError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import COMMA, Search, key_types, numbered, quoted
 from foh_pg.index.results import Description, key_values
@@ -75,7 +73,7 @@ def search(
     params = options.parse_pairs(param, "--param") if param else None
     asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
     # A reader may not look at our version table: the functions themselves say what is missing.
-    with connected(dsn, installed=False) as connection, advice(connection, name):
+    with connected(dsn, installed=False) as connection:
         index = Index.open(connection, name)
         like = None if like is None else parse_key(index, like)
         query = None if vector is None else parse_vector(vector)
@@ -89,19 +87,6 @@ def search(
         print_table(rows)
     else:
         say("no row matches")
-
-
-@contextmanager
-def advice(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
-    """Say what to do where the role has no right to search."""
-    try:
-        yield
-    except psycopg.errors.InsufficientPrivilege as error:
-        role = connection.info.user
-        raise FohError(
-            f"{error.diag.message_primary}: foh-pg grant {name} --reader {role} lets {role} search, and says "
-            "what it lacks on the table"
-        ) from error
 
 
 def parse_vector(given: str) -> list[float]:

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from foh_pg.cli import options
 from foh_pg.cli.database import require_schema
+from foh_pg.cli.rights import explained
 from foh_pg.cli.update import batch_size_option
 from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
@@ -112,7 +113,8 @@ def open_connection(dsn: str | None, name: str = "foh-pg watch") -> psycopg.Conn
     parameters = {name: value for name, value in KEEPALIVE.items() if name not in given}
     connection = connect(dsn, autocommit=True, application_name=name, **parameters)
     try:
-        require_schema(connection)
+        with explained(connection):
+            require_schema(connection)
     except BaseException:
         connection.close()
         raise

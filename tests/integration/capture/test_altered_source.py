@@ -89,7 +89,7 @@ class TestWritesGoOn:
         assert {entry.code for entry in entries(items)} == {None}
         assert all("has changed since index idx" in message for message in warnings.messages)
         assert len(warnings.messages) == 3
-        assert set(warnings.hints) == {"Run SELECT foh.refresh('idx')."}
+        assert set(warnings.hints) == {"To bring the index in line, run SELECT foh.refresh('idx')."}
         assert problems(items) != []
 
     def test_the_key_is_of_another_type(self, items: Connection, form: str) -> None:
@@ -311,7 +311,8 @@ class TestWhatAnIndexCannotHave:
         items.execute(change)
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="has changed") as caught:
             session.execute(query)
-        assert "or says why it cannot" in str(caught.value.diag.message_hint)
+        hint = str(caught.value.diag.message_hint)
+        assert "undo the change, or run SELECT foh.drop_index('idx')" in hint or "says why it cannot" in hint
         items.execute(undone)
         assert session.execute(query).fetchall() == [(1,)]
 
@@ -380,8 +381,22 @@ class TestRefresh:
     def test_refuses_other_dimensions(self, items: Connection) -> None:
         items.execute("ALTER TABLE items ALTER embedding TYPE extensions.vector(9)")
         items.execute("INSERT INTO items (id, embedding) VALUES (1, '[1,2,3,4,5,6,7,8,9]')")
-        with pytest.raises(errors.DatatypeMismatch, match="has 9 dimensions now, index 'idx' was made for 8"):
+        with pytest.raises(
+            errors.DatatypeMismatch, match="has 9 dimensions now, index 'idx' was made for 8"
+        ) as refused:
             items.execute("SELECT foh.refresh('idx')")
+        # No place sends to a refresh that would refuse.
+        helps = "create another index on the table as it is now and build it, then run SELECT foh.drop_index('idx'), and SELECT foh.rename_index(..., 'idx')"
+        assert helps in (refused.value.diag.message_hint or "")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState) as changed:
+            items.execute("SELECT * FROM foh.idx_search('[1,2,3,4,5,6,7,8]', 1)")
+        assert changed.value.diag.message_hint == f"To bring the index in line, {helps}."
+        warnings = Warnings(items)
+        items.execute("INSERT INTO items (id, embedding) VALUES (2, '[1,2,3,4,5,6,7,8,9]')")
+        assert set(warnings.hints) == {f"To bring the index in line, {helps}."}
+        assert {cure for (cure,) in items.execute("SELECT p.cure FROM foh.index i, foh._problems(i) p")} == {
+            helps
+        }
         items.execute("UPDATE items SET note = 5")
 
     def test_puts_back_what_was_removed(self, items: Connection) -> None:
