@@ -1,7 +1,7 @@
 -- The search that users call, with their own rights, and what explains it.
 
 -- foh: function dial_factor, called by readers
--- The factor of the learned weights that the argument labels of a search stands for (see foh._dial_factor); option dial where it is null.
+-- The factor of the learned weights that the argument labels of a search stands for: none at 0, one at a half, fifty near 1; option dial where it is null.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {dial_factor}(labels float8) RETURNS float8
