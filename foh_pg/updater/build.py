@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.label_habits import strange_labels
-from foh_pg.errors import BuildError
+from foh_pg.errors import BuildError, StateError
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
 from foh_pg.runs.run import Progress, Run, recorded
@@ -21,10 +21,10 @@ from foh_pg.tables.model_state import load_arrays
 from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
-from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, weighed, with_geometry
 from foh_pg.updater.pull import pull
+from foh_pg.updater.served_model import FIRST, read_served
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
 
@@ -34,8 +34,9 @@ LEAST_LABELLED = 100
 # Reads the index and a sample of its rows, and makes the plan of a filling from them.
 MakePlan = Callable[[Session, Run], tuple[IndexRow, Plan]]
 
+# Versions whose models are kept: not the very first, made before any row.
 MODELS = """
-SELECT DISTINCT s.version FROM foh.model_state s WHERE s.index = {id} AND s.name = 'served' ORDER BY s.version
+SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} AND m.learned > %(first)s ORDER BY m.learned
 """
 
 
@@ -96,13 +97,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     return run
 
 
-def _fill(
-    session: Session,
-    run: Run,
-    index: IndexRow,
-    kind: str,
-    make: Callable[[Session, Run], tuple[IndexRow, Plan]],
-) -> None:
+def _fill(session: Session, run: Run, index: IndexRow, kind: str, make: MakePlan) -> None:
     """Fill an index by a plan that was left unfinished, or by a new one, and take in what came meanwhile."""
     left = load_plan(session, index, kind)
     if left is not None:
@@ -112,9 +107,7 @@ def _fill(
         pull(session, run, keys_only=True)
         change = fill(session, run, *make(session, run))
     install(session, run, change)
-    last = written_meanwhile(session, run, index)
-    if last is not None:
-        take_in(session, run, load(session, run), last, Limits())
+    take_in(session, run, change.handover, written_meanwhile(session, run, index), Limits())
 
 
 def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
@@ -214,16 +207,23 @@ def _plain_model(index: IndexRow, sample: Rows) -> Model:
 def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Learner | None]:
     """The hash functions that a version served, and the state of the learner that made them."""
     learned = _learned(session, index, version)
-    arrays = load_arrays(session, "served", learned)
-    assert arrays is not None
-    model = Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
+    served = read_served(session, index)
+    model = served.model if learned == served.learned else _archived(session, index, learned)
     state = load_arrays(session, "learner", learned)
     return model, None if state is None else training.restored(index, state)
 
 
+def _archived(session: Session, index: IndexRow, learned: int) -> Model:
+    """A model that is no longer served."""
+    arrays = load_arrays(session, "served", learned)
+    if arrays is None:
+        raise StateError(f"the model that version {learned} of index {index.name!r} learned was deleted")
+    return Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
+
+
 def _learned(session: Session, index: IndexRow, version: int) -> int:
     """The version that learned what a version served: itself, or the last one before it that learned."""
-    kept: list[int] = [learned for (learned,) in session.rows(MODELS)]
+    kept: list[int] = [learned for (learned,) in session.rows(MODELS, {"first": FIRST})]
     earlier = [learned for learned in kept if learned <= version]
     if not earlier or version > index.version:
         known = f"those kept are of versions {', '.join(map(str, kept))}" if kept else "none is kept"

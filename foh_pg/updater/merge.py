@@ -117,7 +117,6 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
         handover=learned.handover,
         consumed=batch.seqs,
         metrics={**learned.metrics, "rows": len(batch.seqs), "stale": after.staleness},
-        weighed=learned.weighed,
     )
 
 
