@@ -36,7 +36,8 @@ DENSITY_STEPS = 64
 MOST_NUMBERS = 16_000
 
 # Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
-# rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
+# rows take no part in models and lists. Of a query as long as that, the direction counts.
+# As in sql/shared/names.sql.
 LONGEST = 1e18
 
 # A row this many times as long as nearly all others does not say how long rows may be.
