@@ -38,12 +38,6 @@ class Definition(NamedTuple):
 
 
 def define(index: FohIndex, model: Any) -> Definition:
-    # Django 5.2 and later have keys of several columns, and the list of their fields.
-    if len(getattr(model._meta, "pk_fields", ())) > 1:
-        raise InputError(
-            f"FohIndex {index.name!r}: {model._meta.label} has a primary key of several columns, "
-            "an index needs a key of one"
-        )
     return Definition(
         index.name,
         model._meta.db_table,

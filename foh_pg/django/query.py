@@ -14,6 +14,7 @@ from django.db.models import FloatField
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 from django.db.models.sql.constants import INNER
+from psycopg import sql
 
 from foh_pg.django.pushing import Pushed, split
 from foh_pg.index.calls import function
@@ -55,6 +56,11 @@ class Search:
         return {name: value for name, value in given.items() if value is not None}
 
 
+def key_fields(model: Any) -> list[Any]:
+    """The fields of the primary key; Django 5.2 and later have keys of several columns."""
+    return list(getattr(model._meta, "pk_fields", None) or [model._meta.pk])
+
+
 @dataclass(frozen=True)
 class SearchJoin:
     """What Django expects of an entry in Query.alias_map, for a function in place of a table."""
@@ -86,11 +92,26 @@ class SearchJoin:
             parameters.append(condition)
         quote = getattr(compiler, "quote_name", None) or compiler.quote_name_unless_alias
         alias = quote(self.table_alias)
-        key, key_parameters = compiler.compile(compiler.query.model._meta.pk.get_col(self.parent_alias))
         call = f"{function(self.search.index, 'search').as_string(None)}({', '.join(named)})"
-        joined = f"INNER JOIN {call} AS {alias} (key, distance, score)"
-        # PostgreSQL's own operator, whatever stands before it in the search_path.
-        return f"{joined} ON ({key} OPERATOR(pg_catalog.=) {alias}.key)", [*parameters, *key_parameters]
+        conditions = []
+        for number, field in enumerate(key_fields(compiler.query.model), 1):
+            key, key_parameters = compiler.compile(field.get_col(self.parent_alias))
+            # PostgreSQL's own operator, whatever stands before it in the search_path.
+            conditions.append(f"{key} OPERATOR(pg_catalog.=) {alias}.key{number}")
+            parameters += key_parameters
+        return f"INNER JOIN {self._found(call, alias)} ON ({' AND '.join(conditions)})", parameters
+
+    def _found(self, call: str, alias: str) -> str:
+        """What the search returns, its key as key1, key2, ..."""
+        fields = key_fields(self.search.source)
+        if len(fields) == 1:
+            return f"{call} AS {alias} (key1, distance, score)"
+        # By their names, since the table may have the columns of its key in another order than the model.
+        names = [sql.Identifier(field.column).as_string(None).replace("%", "%%") for field in fields]
+        keys = [f"{name} AS key{number}" for number, name in enumerate(names, 1)]
+        columns = {field.column for field in fields}
+        ours = [f"{f'foh_{name}' if name in columns else name} AS {name}" for name in ("distance", "score")]
+        return f"(SELECT {', '.join([*keys, *ours])} FROM {call} found) AS {alias}"  # noqa: S608
 
     def _query(self, compiler: Any) -> tuple[str, list[Any]]:
         if isinstance(self.search.query, str):

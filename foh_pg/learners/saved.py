@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -69,13 +69,8 @@ class Saved(ABC):
             raise
         return self
 
-    def state(self, without: Collection[str] = ()) -> State:
+    def state(self) -> State:
         """Give everything as a flat dict of plain arrays with a format version.
-
-        Parameters
-        ----------
-        without : names of attributes
-            Parts that the caller keeps elsewhere and hands back to `from_state`.
 
         Examples
         --------
@@ -94,9 +89,6 @@ class Saved(ABC):
                 plain[name] = value.item() if isinstance(value, np.generic) else value
         arrays["parameters"] = np.array(json.dumps(plain))
         learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        arrays["elsewhere"] = np.array(json.dumps(sorted(without)))
-        for name in without:
-            del learned[name]
         arrays["absent"] = np.array(json.dumps([name for name, value in learned.items() if value is None]))
         for name, value in learned.items():
             if value is not None:
@@ -111,11 +103,8 @@ class Saved(ABC):
         return {f"learned/{name}": np.asarray(value)}
 
     @classmethod
-    def from_state(cls, saved: Mapping[str, Any], **parts: Any) -> Self:
-        """Restore a learner, bit for bit: its next stage is the one the saved learner would have made.
-
-        `parts` are the attributes that the state was taken without.
-        """
+    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+        """Restore a learner, bit for bit: its next stage is the one the saved learner would have made."""
         arrays = unseal(saved)
         try:
             found = Saved._named[str(arrays.pop("learner"))]
@@ -124,12 +113,8 @@ class Saved(ABC):
             parameters = json.loads(str(arrays.pop("parameters")))
             for key in [key for key in arrays if key.startswith("parameter/")]:
                 parameters[key.removeprefix("parameter/")] = arrays.pop(key)
-            elsewhere = json.loads(str(arrays.pop("elsewhere")))
-            if sorted(parts) != elsewhere:
-                raise StateError(f"the state was taken without {elsewhere}, it was given {sorted(parts)}")
             learner = found(**parameters)
             learner._unpack(arrays)
-            vars(learner).update(parts)
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the state does not fit this version of foh_pg: {error}") from error
         return learner

@@ -13,7 +13,7 @@ from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_err
 from foh_pg.errors import InputError
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import SHORTLIST
-from foh_pg.postgres.binary_copy import Vector
+from foh_pg.postgres.binary_copy import Array, Nullable, Vector
 from foh_pg.quality import suggesting
 from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
@@ -97,8 +97,8 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         model = read_served(session, index).model
     run.rows = len(rows)
     with run.phase("search", len(rows)):
-        asked = {k: search(session, run, rows, k) or [] for k in RANKS}
-        steps = {step: search(session, run, rows, RANKS[0], step) for step in STEPS}
+        asked = {k: search(session, run, index, rows, k) or [] for k in RANKS}
+        steps = {step: search(session, run, index, rows, RANKS[0], step) for step in STEPS}
     with run.phase("exact", placed):
         plain = Model.random(model.mean, index.bits, int(index.options["seed"]), model.scale)
         shortlist = _shortlist(index, model)
@@ -211,15 +211,18 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
     return labelled.take(np.sort(order))
 
 
-def search(session: Session, run: Run, rows: Rows, k: int, step: str = "answer") -> Found | None:
+def search(
+    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str = "answer"
+) -> Found | None:
     """Keys that the index answers, or has after a step, one more than k; None where it has no such step."""
     found = []
+    column = Nullable(Array(index.keys.column))
     for i, vector in enumerate(rows.vectors):
         asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step}
-        (keys,) = session.one(SEARCH, asked)
-        if keys is None and step != "answer":
+        [((keys, present),)] = session.copy_out(SEARCH, [column], asked)
+        if not present[0] and step != "answer":
             return None
-        found.append(list(keys or []))
+        found.append(index.keys.parameters(index.keys.read(keys.values)))
         run.step(i + 1, len(rows))
     return found
 

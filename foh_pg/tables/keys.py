@@ -73,9 +73,9 @@ class Keys:
         }
 
     def unpack(self, name: str, arrays: Mapping[str, KeyArray]) -> KeyArray:
-        """The inverse of `pack`. Earlier versions saved texts in an array as wide as the longest of them."""
-        if f"{name}_lengths" not in arrays:
-            return np.asarray(arrays[name], dtype=self.dtype) if len(arrays[name]) else self.empty()
+        """The inverse of `pack`."""
+        if self.dtype is not object:
+            return np.asarray(arrays[name], dtype=self.dtype)
         whole, lengths = arrays[name].tobytes(), arrays[f"{name}_lengths"]
         ends = np.cumsum(lengths).tolist()
         keys = np.empty(len(lengths), dtype=object)

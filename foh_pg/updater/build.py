@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from foh_pg.errors import BuildError
+from foh_pg.errors import BuildError, StateError
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
 from foh_pg.runs.run import Progress, Run, recorded
@@ -14,10 +14,10 @@ from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
-from foh_pg.updater.index_state import load
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, weighed, with_geometry
 from foh_pg.updater.pull import pull
+from foh_pg.updater.served_model import FIRST, read_served
 from foh_pg.updater.train import train
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
@@ -25,8 +25,9 @@ from foh_pg.updater.update import Limits, take_in, written_meanwhile
 # Reads the index and a sample of its rows, and makes the plan of a filling from them.
 MakePlan = Callable[[Session, Run], tuple[IndexRow, Plan]]
 
+# Versions whose models are kept: not the very first, made before any row.
 MODELS = """
-SELECT DISTINCT s.version FROM foh.model_state s WHERE s.index = {id} AND s.name = 'served' ORDER BY s.version
+SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} AND m.learned > %(first)s ORDER BY m.learned
 """
 
 
@@ -87,13 +88,7 @@ def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None
     return run
 
 
-def _fill(
-    session: Session,
-    run: Run,
-    index: IndexRow,
-    kind: str,
-    make: Callable[[Session, Run], tuple[IndexRow, Plan]],
-) -> None:
+def _fill(session: Session, run: Run, index: IndexRow, kind: str, make: MakePlan) -> None:
     """Fill an index by a plan that was left unfinished, or by a new one, and take in what came meanwhile."""
     left = load_plan(session, index, kind)
     if left is not None:
@@ -103,9 +98,7 @@ def _fill(
         pull(session, run, keys_only=True)
         change = fill(session, run, *make(session, run))
     install(session, run, change)
-    last = written_meanwhile(session, run, index)
-    if last is not None:
-        take_in(session, run, load(session, run), last, Limits())
+    take_in(session, run, change.handover, written_meanwhile(session, run, index), Limits())
 
 
 def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
@@ -150,16 +143,23 @@ def _plan_rollback(to: int, session: Session, run: Run) -> tuple[IndexRow, Plan]
 def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Learner | None]:
     """The hash functions that a version served, and the state of the learner that made them."""
     learned = _learned(session, index, version)
-    arrays = load_arrays(session, "served", learned)
-    assert arrays is not None
-    model = Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
+    served = read_served(session, index)
+    model = served.model if learned == served.learned else _archived(session, index, learned)
     state = load_arrays(session, "learner", learned)
     return model, None if state is None else training.restored(index, state)
 
 
+def _archived(session: Session, index: IndexRow, learned: int) -> Model:
+    """A model that is no longer served."""
+    arrays = load_arrays(session, "served", learned)
+    if arrays is None:
+        raise StateError(f"the model that version {learned} of index {index.name!r} learned was deleted")
+    return Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
+
+
 def _learned(session: Session, index: IndexRow, version: int) -> int:
     """The version that learned what a version served: itself, or the last one before it that learned."""
-    kept: list[int] = [learned for (learned,) in session.rows(MODELS)]
+    kept: list[int] = [learned for (learned,) in session.rows(MODELS, {"first": FIRST})]
     earlier = [learned for learned in kept if learned <= version]
     if not earlier or version > index.version:
         known = f"those kept are of versions {', '.join(map(str, kept))}" if kept else "none is kept"

@@ -36,6 +36,10 @@ class Handover:
     # The options under which the lists were made, see `shape_of`; empty where there are none yet.
     shape: str = ""
 
+    def reshaped(self, index: IndexRow) -> bool:
+        """Whether options were altered since that every code and list depends on."""
+        return self.shape not in ("", shape_of(index))
+
     def to_arrays(self, index: IndexRow) -> Arrays:
         return {
             "rows_seen": np.array(self.rows_seen),

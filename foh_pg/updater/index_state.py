@@ -12,7 +12,7 @@ from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, read_index
 from foh_pg.tables.model_state import load_arrays
 from foh_pg.updater import training
-from foh_pg.updater.handover import Handover, load_handover, shape_of
+from foh_pg.updater.handover import Handover
 from foh_pg.updater.install import Change
 from foh_pg.updater.served_model import Served, read_served
 
@@ -32,11 +32,6 @@ class State:
     def learns(self) -> bool:
         """Whether anything can be learned: without labels only the mean, and only once."""
         return self.index.labels is not None or self.served.first
-
-    @property
-    def reshaped(self) -> bool:
-        """Whether options were altered that every code and list depends on."""
-        return self.handover.shape not in ("", shape_of(self.index))
 
     @property
     def rows(self) -> int:
@@ -67,9 +62,8 @@ class State:
         return State(index, change.after, change.served, change.handover, change.learner or self.learner)
 
 
-def load(session: Session, run: Run) -> State:
-    """Read all that an updater needs of an index, in one snapshot."""
+def load(session: Session, run: Run, handover: Handover) -> State:
+    """Read all else that an updater needs of an index, in one snapshot."""
     with run.phase("load"), session.snapshot():
         index = read_index(session)
-        centers, served = read_centers(session, index), read_served(session, index)
-        return State(index, centers, served, load_handover(session, index))
+        return State(index, read_centers(session, index), read_served(session, index), handover)

@@ -28,7 +28,7 @@ from foh_pg.tables.lists import write_lists
 from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_arrays
 from foh_pg.tables.parts import ListChange
 from foh_pg.updater.handover import Handover
-from foh_pg.updater.served_model import Served
+from foh_pg.updater.served_model import Served, read_served
 
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000
@@ -57,11 +57,11 @@ VACUUM_REPLACED: dict[str, LiteralString] = {
 }
 CONSUME = "DELETE FROM {stream} WHERE seq = ANY (%(seqs)s::bigint[])"
 MODEL = """
-INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center,
+INSERT INTO foh.model (index, version, trained, learned, mean, scale, metrics, placed, first_center, ranking,
                        weight_code, weight_votes, probes, shortlist, nearest_probes, nearest_shortlist,
                        reach_recall, reach_probes, reach_shortlist, chances, small, far)
 VALUES ({id}, %(version)s, %(trained)s, %(learned)s, %(mean)s::real[]::{vector}.vector, %(scale)s,
-        %(metrics)s, %(placed)s, %(first_center)s, %(code)s, %(votes)s, %(probes)s,
+        %(metrics)s, %(placed)s, %(first_center)s, %(ranking)s, %(code)s, %(votes)s, %(probes)s,
         %(shortlist)s, %(nearest_probes)s, %(nearest_shortlist)s,
         %(recalls)s::float8[],
         %(reach_probes)s::int[], %(reach_shortlists)s::int[], %(chances)s::float8[], %(small)s,
@@ -121,8 +121,6 @@ class Change:
     consumed: npt.NDArray[np.int64]
     # Kept with the model.
     metrics: dict[str, Any] = field(default_factory=dict)
-    # Whether the ranking of the model is new, though its hash functions may not be.
-    weighed: bool = False
 
     @property
     def version(self) -> int:
@@ -209,17 +207,17 @@ def _write_model(session: Session, new: Change) -> None:
         "first_center": served.placed.first_center,
         "small": not model.trained and int(new.after.lengths.sum()) <= int(new.index.options["exact_rows"]),
         "far": new.index.keys.parameters(served.far),
+        "ranking": Jsonb(model.ranking.to_dict()),
         **ranking.to_dict(),
         "recalls": [step.recall for step in ranking.reach] or None,
         "reach_probes": [step.probes for step in ranking.reach] or None,
         "reach_shortlists": [step.shortlist for step in ranking.reach] or None,
         "chances": ranking.chances and list(ranking.chances),
     }
-    session.execute(MODEL, values)
     if served.learned == new.version:
+        _archive(session, new.index)
         write_hash_functions(session, model)
-    if served.learned == new.version or new.weighed:
-        save_arrays(session, "served", served.learned, model.to_arrays())
+    session.execute(MODEL, values)
     if new.learner is not None:
         # Saved even where its model is not served: learning goes on beside the model that is.
         save_arrays(session, "learner", served.learned, new.learner.state())
@@ -227,6 +225,13 @@ def _write_model(session: Session, new: Change) -> None:
     session.execute(FORGET_MERGES, {"version": new.version})
     session.execute(FORGET_MODELS, {"keep": int(new.index.options["keep_versions"])})
     session.execute(FORGET_STATES, {"present": PRESENT, "unfinished": list(UNFINISHED)})
+
+
+def _archive(session: Session, index: IndexRow) -> None:
+    """Keep the model that is replaced, for a rollback; what is served stands in the tables alone."""
+    before = read_served(session, index)
+    if not before.first:
+        save_arrays(session, "served", before.learned, before.model.to_arrays())
 
 
 def write_hash_functions(session: Session, model: Model) -> None:

@@ -29,9 +29,8 @@ class Learned:
 
     model: Model
     handover: Handover
-    # Whether the hash functions of the model are new, and whether its ranking is.
+    # Whether the hash functions of the model are new.
     new: bool = False
-    weighed: bool = False
     # The learner, where it has learned or forgotten anything.
     learner: Learner | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -84,7 +83,7 @@ def weigh_again(session: Session, run: Run, state: State, batch: Batch, learned:
         return learned
     sample = read_sample_to_weigh(session, state.index, rows)
     model = with_ranking(run, state.index, learned.model, sample, state.centers.levels, rows)
-    return replace(learned, model=model, weighed=True)
+    return replace(learned, model=model)
 
 
 def _centered(state: State, batch: Batch) -> tuple[Model, bool]:

@@ -130,7 +130,6 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
             "stale": after.staleness,
             "replaced": replaced,
         },
-        weighed=learned.weighed,
     )
 
 

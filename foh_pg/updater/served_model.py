@@ -6,22 +6,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foh_pg.geometry import Geometry
+from foh_pg.geometry import Geometry, Vectors
 from foh_pg.model.model import Model
-from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Vector
+from foh_pg.model.ranking import Ranking
+from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Nullable, Text, Vector
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model_state import load_arrays
 
+# The version of an index that was just created.
+FIRST = 1
+
+# The newest version is the present one: only an installation writes here.
 PRESENT_MODEL = """
-SELECT m.learned, m.trained, m.scale, m.mean::real[], m.placed, m.first_center FROM foh.model m
-WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
+SELECT m.learned, m.trained, m.scale, m.mean::real[], m.ranking, m.placed, m.first_center FROM foh.model m
+WHERE m.index = {id} ORDER BY m.version DESC LIMIT 1
 """
-FAR = """
-SELECT m.far::{key_type}[] FROM foh.model m
-WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
-"""
+FAR = "SELECT m.far::{key_type}[] FROM foh.model m WHERE m.index = {id} ORDER BY m.version DESC LIMIT 1"
+LABELS = "SELECT l.name, l.projection FROM foh.label l WHERE l.index = {id} ORDER BY l.label"
 PROJECTION = "SELECT p.bit, p.weights, p.bias FROM {projection} p ORDER BY p.bit"
 GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 
@@ -52,23 +54,35 @@ class Served:
 
 
 def read_served(session: Session, index: IndexRow) -> Served:
-    """Read the model that is served, inside the caller's snapshot."""
-    learned, trained, scale, mean, placed, first_center = session.one(PRESENT_MODEL)
-    weight, signed = float(index.options["label_weight"]), index.labels is not None
-    arrays = load_arrays(session, "served", learned)
-    where = Placed(placed, first_center)
+    """Read the model that is served from the tables that searches and triggers read, in one snapshot."""
+    learned, trained, scale, mean, ranking, placed, first_center = session.one(PRESENT_MODEL)
+    parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
+    _, weights, bias = (np.concatenate(column) for column in zip(*parts, strict=True))
+    names, projection = _read_labels(session, index, len(weights))
+    model = Model(
+        weights=weights,
+        bias=bias,
+        mean=np.array(mean, dtype=np.float32),
+        scale=scale,
+        trained=trained,
+        label_weight=float(index.options["label_weight"]),
+        labels=names,
+        label_projection=projection,
+        geometry=_read_geometry(session, index),
+        ranking=Ranking.from_dict(ranking),
+        signed=index.labels is not None,
+    )
     ((keys,),) = session.copy_out(FAR, [Array(index.keys.column)])
     far = index.keys.read(keys.values)
-    # From the table that triggers use: a state saved before there were geometry bits does not have them.
-    geometry = _read_geometry(session, index)
-    if arrays is not None:
-        model = replace(Model.from_arrays(arrays, weight, signed), geometry=geometry)
-        return Served(model, learned, False, where, far)
-    parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
-    weights = np.concatenate([part[1] for part in parts])
-    bias = np.concatenate([part[2] for part in parts])
-    model = Model(weights, bias, np.array(mean, dtype=np.float32), scale, trained, weight)
-    return Served(replace(model, geometry=geometry, signed=signed), learned, True, where, far)
+    return Served(model, learned, learned == FIRST, Placed(placed, first_center), far)
+
+
+def _read_labels(session: Session, index: IndexRow, bits: int) -> tuple[tuple[str, ...], Vectors]:
+    """The dictionary, and what each label adds: zeros where that is null."""
+    parts = [*session.copy_out(LABELS, [Text(index.encoding), Nullable(Vector(bits))])]
+    names = tuple(name for part in parts for name in part[0].tolist())
+    none = np.zeros((0, bits), dtype=np.float32)
+    return names, np.concatenate([none, *(part[1][0] for part in parts)])
 
 
 def _read_geometry(session: Session, index: IndexRow) -> Geometry:

@@ -45,11 +45,6 @@ def restored(index: IndexRow, arrays: Arrays) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
-    # A learner that was saved before its first row has neither.
-    for kept in (getattr(learner, "reservoir_", None), getattr(learner, "warm_rows_", None)):
-        if kept is not None and kept.keys.dtype.kind == "U":
-            # Earlier versions of this package kept texts as they are.
-            kept.keys = names_of(index, kept.keys)
     return learner.set_parameters(**_parameters(index, learner, ALTERABLE))
 
 

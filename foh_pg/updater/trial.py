@@ -34,7 +34,7 @@ MOST_BASE_ROWS = 100_000
 BASE_CHUNK = 10_000
 
 # Of each query the nearest rows by bits are kept, in all lists: well more than any search reads.
-KEPT = 3000
+KEPT = 1500
 
 # How many lists and rows are tried in the search for what reaches a recall.
 PROBES_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
@@ -143,16 +143,13 @@ class Trial:
     def _keep_nearest_by_bits(self, homes: Ints) -> None:
         """Keep the nearest rows by bits of every query, and how many probes it takes to read their lists."""
         probes = self._probes()
-        kept = min(KEPT, len(homes))
-        self.near = np.empty((len(probes), kept), dtype=np.int64)
-        self.bits = np.empty((len(probes), kept), dtype=np.uint16)
-        for start, far in hamming_blocks(self.looks[0], self.geometry):
-            # Sixteen bits are sorted by counting, which is stable and fast.
-            near = np.argsort(far, axis=1, kind="stable")[:, :kept]
-            bits = estimated([look[start : start + len(far)] for look in self.looks], self.geometry, near)
-            order = np.argsort(bits.astype(np.uint16), axis=1, kind="stable")
-            self.near[start : start + len(far)] = np.take_along_axis(near, order, axis=1)
-            self.bits[start : start + len(far)] = np.take_along_axis(bits, order, axis=1)
+        # Sixteen bits are sorted by counting, which is stable and fast.
+        near = [
+            np.argsort(far, axis=1, kind="stable")[:, :KEPT]
+            for _, far in hamming_blocks(self.looks[0], self.geometry)
+        ]
+        self.near = np.concatenate(near)
+        self.bits = estimated(self.looks, self.geometry, self.near)
         self.probes = np.take_along_axis(probes, homes[self.near], axis=1)
 
     def _probes(self) -> Ints:
@@ -248,19 +245,25 @@ class Trial:
     def recalls(self, share: float) -> Floats:
         """What a table reaches of which the base is that share: an array (probes tried, shortlists tried)."""
         query, rank, at = self._found
-        # How likely a row is within a shortlist, where so many here come before it.
-        shortlists = np.round(np.array(SHORTLISTS_TRIED) + 1 / share - 1)
-        within = binom.sf(np.arange(SHORTLISTS_TRIED[-1])[:, None], shortlists[None], share)
+        # How likely a row is looked at again, and is within the shortlist, where so many here come before it.
+        shortlists = np.array(SHORTLISTS_TRIED)
+        looked, within = (
+            binom.sf(np.arange(KEPT)[:, None], np.round(count + 1 / share - 1)[None], share)
+            for count in (np.maximum(LOOKED, LOOKED_TIMES * shortlists), shortlists)
+        )
         # How likely the first, the second, ... row here is one of the nearest of the table. As so many are
         # taken for the nearest, those here are little farther away on average than the ten of the table.
         likely = binom.sf(np.arange(self.nearest.shape[1]), max(1, round(K + 1 - 1 / share)), share)
         counts = likely[rank] * _returned(self._tied[query, rank], share)
+        by_estimate = np.argsort(self.bits, axis=1, kind="stable")
+        place = np.argsort(by_estimate, axis=1)[query, at]
         hits = np.zeros((len(self.probes_tried), len(SHORTLISTS_TRIED)))
         for i, probes in enumerate(self.probes_tried):
             listed = self.probes <= probes
-            ahead = np.cumsum(listed, axis=1)[query, at] - 1
-            there = listed[query, at] & (ahead < len(within))
-            hits[i] = counts[there] @ within[ahead[there]]
+            there = listed[query, at]
+            first = np.cumsum(listed, axis=1)[query, at] - 1
+            again = np.cumsum(np.take_along_axis(listed, by_estimate, axis=1), axis=1)[query, place] - 1
+            hits[i] = counts[there] @ np.minimum(looked[first[there]], within[again[there]])
         return np.asarray(hits / (likely.sum() * max(1, len(self.nearest))))
 
     @cached_property
@@ -342,6 +345,15 @@ def _returned(tied: Ints, share: float) -> Floats:
     return np.asarray(1 - (group - 1 / group) / (6 * K))
 
 
+def estimated(
+    looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints
+) -> npt.NDArray[np.int32]:
+    """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
+    own = np.arange(len(rows))[:, None]
+    plain, above, below = (hamming_pairs(look, base, rows).astype(np.int32) for look in looks)
+    return np.asarray(plain + above + below - hamming_pairs(looks[1], looks[2], own))
+
+
 def base_rows(rows: int) -> int:
     """How many rows of a table of `rows` rows queries are put to."""
     return int(np.clip(rows * BASE_SHARE, BASE_ROWS, MOST_BASE_ROWS))
@@ -351,13 +363,6 @@ def score(distances: Floats, leans: Floats) -> Floats:
     """What rows are ranked by, as score in sql/index/search.sql has it."""
     with np.errstate(invalid="ignore"):
         return np.asarray(distances + leans * np.abs(distances))
-
-
-def estimated(looks: Sequence[npt.NDArray[np.uint8]], base: npt.NDArray[np.uint8], rows: Ints) -> Ints:
-    """How far rows are from each query by three looks at their bits: fragment found in sql/index/near.sql."""
-    own = np.arange(len(rows))[:, None]
-    plain, above, below = (hamming_pairs(look, base, rows) for look in looks)
-    return np.asarray(plain + above + below - hamming_pairs(looks[1], looks[2], own), dtype=np.int64)
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Ints:

@@ -11,6 +11,7 @@ from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
+from foh_pg.updater.handover import Handover, load_handover
 from foh_pg.updater.index_state import State, load
 from foh_pg.updater.install import install
 from foh_pg.updater.learn import learn, weigh_again
@@ -76,12 +77,11 @@ def update(
             if session.one(PLANNED)[0]:
                 run.note("discarded a build that was interrupted")
                 discard_plan(session)
-            state = load(session, run)
-            if state.reshaped:
-                run.note(
-                    "homes, neighbors or label_weight of the index were changed: everything is encoded again"
-                )
-            take_in(session, run, state, end_of_stream(session, run), limits, full or state.reshaped)
+            handover = load_handover(session, found)
+            if handover.reshaped(found):
+                run.note(RESHAPED)
+                full = True
+            take_in(session, run, handover, end_of_stream(session, run), limits, full)
         return run
 
 
@@ -98,9 +98,10 @@ class Limits:
 
 
 def take_in(
-    session: Session, run: Run, state: State, last: int | None, limits: Limits, full: bool = False
+    session: Session, run: Run, handover: Handover, last: int | None, limits: Limits, full: bool = False
 ) -> None:
     """Take the stream in, batch by batch, up to the entry `last`; `full`: place everything anew first."""
+    state: State | None = None
     while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full
         if limits.over:
@@ -108,6 +109,7 @@ def take_in(
         if run.id is None:
             run.begin(session)
             (run.metrics["lag_seconds"],) = session.one(LAG)
+        state = state or load(session, run, handover)
         state, batch = read_batch(session, run, state, limits.batch_size)
         learned = learn(session, run, state, batch)
         make = empty if batch.truncated else refill if full or must_refill(state, batch) else merge

@@ -81,6 +81,9 @@ CREATE TABLE foh.model (
     first_center int NOT NULL DEFAULT 1,
     -- At most exact_rows rows: searches may read the table itself.
     small        boolean NOT NULL DEFAULT true,
+    -- The ranking as it was chosen on held-out rows, for as many centers as there were then. What follows is the same for
+    -- the centers of this version, as searches read it.
+    ranking      jsonb NOT NULL DEFAULT '{}',
     -- How a search ranks: how much the learned code counts in telling the kind of the query, and by how many times its
     -- distance a row of another kind is put back.
     weight_code  float8 NOT NULL DEFAULT 0.2,
@@ -103,8 +106,8 @@ CREATE TABLE foh.model (
     PRIMARY KEY (index, version)
 );
 
--- What an updater must remember, in pieces that any dump can carry: by the version that learned it the hash functions
--- (served) and the state of the learner (learner); under version 0 what changes with every run (progress), and what a
+-- What an updater must remember, in pieces that any dump can carry: by the version that learned it the state of the learner
+-- (learner), and a model that is no longer served (served), for a rollback; under version 0 what changes with every run (progress), and what a
 -- build needs to go on after it was interrupted (build).
 CREATE TABLE foh.model_state (
     index   int NOT NULL,

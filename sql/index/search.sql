@@ -171,7 +171,7 @@ BEGIN
         IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
             SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, filter, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
-                RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(distances);
+                RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
                 RETURN;
             END IF;
             -- PostgreSQL was wrong, and nobody knows how many rows pass.

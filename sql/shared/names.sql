@@ -108,7 +108,7 @@ BEGIN
         'vector', v,
         -- What foh._intact_in_plan compares.
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
-                           ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' END || w.type, w.name)
+                           ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
         'source_oid', i.source::oid,

@@ -35,10 +35,10 @@ JSON = (
 class Table:
     """The table as the catalog describes it."""
 
-    # schema, name, key: its name, and the column that is its primary key.
+    # schema, name, key: its name, and the columns of its primary key.
     schema: str
     name: str
-    key: str
+    key: tuple[str, ...]
     # embedding, embedding_type, labels, labels_type: the columns; the labels may be None.
     embedding: str
     embedding_type: str
@@ -111,7 +111,7 @@ COUNT = "SELECT count(*), count(*) FILTER (WHERE {labelled}) FROM {table} s WHER
 SAMPLE = """
 SELECT v.x::real[], {as_labels} FROM (
     SELECT s.{embedding} AS x, {labels} AS labels FROM {table} s WHERE s.{embedding} IS NOT NULL
-    ORDER BY pg_catalog.hashtextextended(s.{key}::text, 0) LIMIT {limit}) v
+    ORDER BY pg_catalog.hashtextextended(({key})::text, 0) LIMIT {limit}) v
 """
 
 
@@ -145,11 +145,8 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
     schema, relation, kind, keys = found
     if kind not in "rp":
         raise InputError(f"{name!r} is no ordinary or partitioned table: advise on the table behind it")
-    if len(keys) != 1:
-        raise InputError(
-            f"{name!r} has {f'a primary key of {len(keys)} columns' if keys else 'no primary key'}: "
-            "an index needs a primary key of one column"
-        )
+    if not keys:
+        raise InputError(f"{name!r} has no primary key: add one, its value is what a search returns")
     for column in (embedding, labels):
         if column is not None and column not in types:
             raise InputError(f"{name!r} has no column {column!r}, only {', '.join(types)}")
@@ -164,7 +161,7 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
             f"column {labels!r} is of type {labels_type}: labels are text, integers, boolean, uuid or an "
             "enum, arrays of these or jsonb arrays of strings"
         )
-    return Table(schema, relation, keys[0], embedding, types[embedding], labels, labels_type)
+    return Table(schema, relation, tuple(keys), embedding, types[embedding], labels, labels_type)
 
 
 def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
@@ -184,7 +181,7 @@ def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
         )
     return sql.SQL(text).format(
         table=sql.Identifier(table.schema, table.name),
-        key=sql.Identifier(table.key),
+        key=sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(column)) for column in table.key),
         embedding=sql.Identifier(table.embedding),
         labels=labels,
         as_labels=as_labels,

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import read_runs
-from foh_pg.updater import build, rebuild, rollback
+from foh_pg.updater import build, rebuild, rollback, update
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -111,3 +111,40 @@ def test_an_index_without_labels_ranks_by_geometry_alone(connection: Connection)
     connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(2))")
     connection.execute("SELECT foh.create_index('items', 'item', 'embedding')")
     assert ranking_of(connection)["by_geometry_alone"] is True
+
+
+def test_a_table_that_has_doubled_is_weighed_again(connection: Connection) -> None:
+    """With labels or without: what must be read for a recall changes, and the next update knows what was chosen."""
+    rng = np.random.default_rng(0)
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(3))")
+    connection.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', options => '{\"exact_rows\": 0}')"
+    )
+
+    def write(first: int, rows: int) -> None:
+        with connection.cursor().copy("COPY item FROM STDIN") as copy:
+            for key, row in enumerate(rng.random((rows, 3)).round(4).tolist(), start=first):
+                copy.write_row((key, str(row)))
+
+    def reach() -> Any:
+        (found,) = connection.execute(
+            "SELECT reach_recall || reach_probes::float8[] || reach_shortlist::float8[] FROM foh.model ORDER BY version DESC LIMIT 1"
+        ).fetchone() or (None,)
+        return found
+
+    write(0, 3000)
+    build(connection, "items")
+    chosen = reach()
+    assert chosen
+    write(3000, 500)
+    assert "weigh" not in update(connection, "items").phases
+    write(3500, 3000)
+    run = update(connection, "items")
+    assert "weigh" in run.phases
+    assert run.metrics["ranking"]["asked"] == 300
+    again = reach()
+    assert again != chosen
+    write(6500, 100)
+    run = update(connection, "items")
+    assert "weigh" not in run.phases
+    assert len(reach()) == len(again)

@@ -13,7 +13,6 @@ from foh_pg.arrays.codes import hamming_rows, unpack
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
-from foh_pg.learners.reservoir import Reservoir
 from tests.support import learner_checks as checks
 
 
@@ -359,17 +358,6 @@ def test_any_moment_can_be_saved(batches, paper, seed):
         straight.partial_fit(X[start : start + batch], Y[start : start + batch])
         start += batch
     assert checks.same(h, straight)
-
-
-def test_the_reservoir_may_be_kept_elsewhere():
-    X, Y = clusters(4, 300)
-    h = FOH(bits=8, memory=50).partial_fit(X[:200], Y[:200])
-    state, arrays = h.state(without=["reservoir_"]), h.reservoir_.to_arrays()
-    assert not any("reservoir" in key for key in state)
-    restored = FOH.from_state(state, reservoir_=Reservoir.from_arrays(arrays))
-    assert checks.same(h.partial_fit(X[200:], Y[200:]), restored.partial_fit(X[200:], Y[200:]))
-    with pytest.raises(StateError, match="without"):
-        FOH.from_state(state)
 
 
 def test_states_keep_array_parameters(tmp_path):
