@@ -79,7 +79,7 @@ class TestLevels:
     def test_rows_that_are_all_alike(self):
         made = clustering.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
         assert len(made.centers) == 20
-        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode, "cosine")
+        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode)
         assert clustering.find_homes(encode(np.ones((5, 3))), *found).tolist() == [[0]] * 5
 
     def test_opposite_rows_have_no_mean_direction(self):
@@ -110,7 +110,7 @@ class TestLevels:
     def test_centers_by_bits_have_what_most_of_their_rows_have(self):
         bits, X = coded(2000, clusters=30)
         made = clustering.make_levels(np.random.default_rng(0), X, 100)
-        found = clustering.by_bits(made, X, encode, "cosine")
+        found = clustering.by_bits(made, X, encode)
         assert len(found.centers) == 100
         assert np.array_equal(np.unique(found.area_of), np.arange(len(found.areas)))
         assert np.array_equal(found.area_of, hamming(found.centers, found.areas).argmin(axis=1))
@@ -130,7 +130,7 @@ class TestHomes:
         """Of centers that are equally near, which are many with six dimensions, the first counts."""
         bits, X = coded(n + u, seed=seed)
         made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode, "cosine"
+            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode
         )
         found = clustering.find_homes(bits[:n], *made, homes=homes, looked=len(made.areas))
         assert np.array_equal(found, nearest(bits[:n], made.centers, homes)[0])
@@ -140,9 +140,7 @@ class TestHomes:
     def test_the_nearest_areas_are_looked_at(self, looked, homes, monkeypatch):
         monkeypatch.setattr(levels, "AREA_CENTERS", 5)
         bits, X = coded(2000, dimensions=12, clusters=40)
-        made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(0), X, 150), X, encode, "cosine"
-        )
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, encode)
         assert len(made.areas) > 20
         near = nearest(bits, made.areas, looked)[0]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
@@ -157,9 +155,7 @@ class TestHomes:
 
     def test_blocks_do_not_matter(self, monkeypatch):
         bits, X = coded(300)
-        made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(0), X, 30), X, encode, "cosine"
-        )
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, encode)
         whole = clustering.find_homes(bits, *made, homes=2)
         monkeypatch.setattr(homes_module, "BLOCK_ROWS", 7)
         assert np.array_equal(whole, clustering.find_homes(bits, *made, homes=2))
@@ -217,7 +213,7 @@ def test_affected_lists():
 
 def test_bad_input():
     bits, X = coded(10)
-    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode, "cosine")
+    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode)
     with pytest.raises(InputError, match="bytes"):
         clustering.find_homes(bits[:, :1], *made)
     with pytest.raises(InputError, match="homes"):
