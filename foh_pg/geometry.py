@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,6 @@ class Geometry:
     @property
     def bits(self) -> int:
         return len(self.threshold)
-
-    @property
-    def compared_by(self) -> Literal["cosine", "l2"]:
-        """How rows that are as `compared` gives them are compared."""
-        return "l2" if self.metric == "l2" else "cosine"
 
     @property
     def copies(self) -> int:
