@@ -174,15 +174,15 @@ def rows_of(
 ) -> dict[Any, Row]:
     """The chosen columns of the rows that were found, by key."""
     about = index.about
-    named = [*zip(about.key, numbered(about, "foh_"), numbered(about, "f."), strict=True)]
+    named = [*zip(about.key, numbered(about, "foh_"), numbered(about, "f.foh_"), strict=True)]
     statement = sql.SQL("SELECT {}, {} FROM ROWS FROM ({}) AS f ({}) JOIN {} s ON {}").format(
         COMMA.join(sql.SQL("s.{} AS {}").format(quoted(column), name) for column, name, _ in named),
-        COMMA.join(sql.SQL("s.{}").format(quoted(column)) for column in columns),
+        COMMA.join(quoted(column) for column in columns),
         COMMA.join(
             sql.SQL("pg_catalog.unnest({}::{}[])").format(sql.Placeholder(f"key{number}"), type_)
             for number, type_ in enumerate(key_types(about))
         ),
-        COMMA.join(numbered(about)),
+        COMMA.join(numbered(about, "foh_")),
         sql.SQL(about.source.replace("%", "%%")),
         sql.SQL(" AND ").join(
             sql.SQL("s.{} OPERATOR(pg_catalog.=) {}").format(quoted(column), value)

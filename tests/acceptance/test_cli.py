@@ -121,7 +121,7 @@ class TestIndexes:
                       (options->>'probes')::int, (options->>'label_weight')::float
                FROM foh.index"""
         ).fetchone()
-        assert row == ("tag", "product_tag", "product_id", 32, 3, "l2", 7, 2, 5, 3, 0.5)
+        assert row == ("tag", "product_tag", ["product_id"], 32, 3, "l2", 7, 2, 5, 3, 0.5)
 
     def test_errors_are_one_line(self, cli: CommandLine) -> None:
         arguments = ("create-index", "products", "--embedding=embedding")
