@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,8 @@ DENSITY_STEPS = 64
 MOST_NUMBERS = 16_000
 
 # Rows with a longer embedding are far: squares and sums of such numbers do not fit single precision, so these
-# rows take no part in models and lists. Of a query as long as that, the direction counts. As in foh._longest.
+# rows take no part in models and lists. Of a query as long as that, the direction counts.
+# As in sql/shared/names.sql.
 LONGEST = 1e18
 
 # A row this many times as long as nearly all others does not say how long rows may be.
@@ -61,11 +62,6 @@ class Geometry:
     @property
     def bits(self) -> int:
         return len(self.threshold)
-
-    @property
-    def compared_by(self) -> Literal["cosine", "l2"]:
-        """How rows that are as `compared` gives them are compared."""
-        return "l2" if self.metric == "l2" else "cosine"
 
     @property
     def copies(self) -> int:

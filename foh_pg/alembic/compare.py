@@ -45,7 +45,12 @@ SELECT i.name, n.nspname AS schema, c.relname AS table,
                              WHERE x.indrelid = c.oid AND x.indisprimary AND x.indkey::int2[] @> i.key_attnum
                                AND x.indnkeyatts = cardinality(i.key_attnum))
             THEN {key} END AS key,
-       i.bits, i.dimensions, i.distance, i.options
+       i.bits, i.dimensions, i.distance, i.options,
+       ARRAY(SELECT coalesce(a.attname, (x.value ->> 'name')::name)::text
+             FROM pg_catalog.jsonb_array_elements(i.included) WITH ORDINALITY AS x (value, at)
+             LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.source_oid AND c.oid = i.source_oid
+                  AND a.attnum = (x.value ->> 'attnum')::int2 AND NOT a.attisdropped
+             ORDER BY x.at) AS include
 FROM foh.index i
 LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -103,7 +108,7 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
             drops.append(DropFohIndexOp(name, index=_relative(present[name][0], default)))
             changes.append(CreateFohIndexOp(_relative(index, default)))
         else:
-            changes.extend(_alter(index, present[name][1]))
+            changes.extend(_alter(index, *present[name]))
     dropped = {
         (each.schema or default, each.table_name) for each in operations if isinstance(each, DropTableOp)
     }
@@ -176,9 +181,12 @@ def _differs(index: Definition, present: Definition) -> bool:
     return any(getattr(index, each) != getattr(present, each) for each in FIXED)
 
 
-def _alter(index: Definition, options: Mapping[str, Any]) -> Iterable[AlterFohIndexOp]:
+def _alter(index: Definition, present: Definition, options: Mapping[str, Any]) -> Iterable[AlterFohIndexOp]:
     """Options that a model does not name are left to whoever tunes the index."""
     changed = {name: value for name, value in index.options.items() if options.get(name) != value}
+    if set(index.include) != set(present.include):
+        changed["include"] = list(index.include)
+        options = {**options, "include": list(present.include)}
     if changed:
         yield AlterFohIndexOp(index.name, changed, {name: options.get(name) for name in changed})
 

@@ -72,6 +72,7 @@ class CreateFohIndexOp(MigrateOperation):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
+        include: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """Create an index, named like its table unless `name` is given; other arguments are its options.
@@ -95,6 +96,7 @@ class CreateFohIndexOp(MigrateOperation):
             dimensions=dimensions,
             distance=distance,
             options=options,
+            include=include,
         )
         operations.invoke(cls(index))
 

@@ -39,7 +39,7 @@ def _create(context: AutogenContext, operation: CreateFohIndexOp) -> str:
     for field in fields(index):
         value = getattr(index, field.name)
         # bits are written even where they are the default: they decide what the index is.
-        if field.name not in POSITIONAL and (value != field.default or field.name == "bits"):
+        if field.name not in POSITIONAL and (value != field.default or field.name == "bits") and value != []:
             arguments.append(f"{field.name}={_plain(value)!r}")
     return _call(context, "create_foh_index", [*arguments, *_options(index.options)])
 
@@ -63,6 +63,8 @@ def _options(options: Any) -> list[str]:
 
 def _plain(value: Any) -> Any:
     # The repr of SQLAlchemy's quoted_name is not that of a string.
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     return str(value) if isinstance(value, str) else value
 
 

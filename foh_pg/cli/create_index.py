@@ -20,6 +20,7 @@ from foh_pg.postgres.connect import resolve
 @click.option("--labels", help="The column with the labels.")
 @click.option("--labels-from", help="Table of the labels, if another.")
 @click.option("--labels-key", help="Column of that table with the key; several as in --key.")
+@click.option("--include", metavar="A,B", help="Columns for conditions of searches: price,status.")
 @click.option("--bits", type=int, help="Length of a code; 64 unless given.")
 @click.option("--dimensions", type=int, help="Where the column does not say.")
 @click.option("--distance", help="cosine (default), l2 or ip.")
@@ -33,7 +34,13 @@ from foh_pg.postgres.connect import resolve
 )
 @options.dsn
 def create_index(
-    name: str, source: str, embedding: str, option: tuple[str, ...], dsn: str | None, **arguments: Any
+    name: str,
+    source: str,
+    embedding: str,
+    include: str | None,
+    option: tuple[str, ...],
+    dsn: str | None,
+    **arguments: Any,
 ) -> None:
     """Create an index on a table; every write is captured from then on. Prints its name."""
     for columns in ("key", "labels_key"):
@@ -41,6 +48,8 @@ def create_index(
             arguments[columns] = [name.strip() for name in arguments[columns].split(",")]
     if option:
         arguments["options"] = options.parse_pairs(option, "--option")
+    if include:
+        arguments["include"] = options.parse_names(include)
     with connected(dsn) as connection:
         if arguments["labels_from"] is not None:
             arguments["labels_from"] = resolve(connection, arguments["labels_from"])

@@ -25,6 +25,29 @@ max_lag = click.option(
     default=MAX_LAG,
     help="Seconds that an entry may wait in the stream.",
 )
+
+
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """An object in JSON."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        try:
+            read = jsonlib.loads(value)
+        except ValueError:
+            read = None
+        if not isinstance(read, dict):
+            self.fail(f'{value!r} is not a JSON object like {{"price": {{"<": 100}}}}', param, ctx)
+        return read
+
+
+match = click.option(
+    "--match",
+    type=JsonObject(),
+    metavar="JSON",
+    help='Condition on included columns and labels: \'{"price": {"<": 100}}\'.',
+)
 index_name = click.argument("name", metavar="INDEX")
 index_names = click.argument("names", metavar="[INDEX]...", nargs=-1)
 
@@ -41,6 +64,11 @@ def parse_pairs(pairs: Iterable[str], hint: str) -> dict[str, Any]:
         except ValueError:
             values[name] = value
     return values
+
+
+def parse_names(text: str) -> list[str]:
+    """Names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def read_bits(text: str) -> list[int]:

@@ -46,6 +46,7 @@ Row = dict[str, Any]
 @click.option(
     "--param", multiple=True, metavar="NAME=VALUE", help="Value that the filter reads as params ->> 'NAME'."
 )
+@options.match
 @click.option("--columns", metavar="A,B", help="Columns of the table to show: name,price.")
 @click.option("--explain", is_flag=True, help="Show how the search would be answered instead.")
 @options.dsn
@@ -62,6 +63,7 @@ def search(
     max_distance: float | None,
     filter: str | None,
     param: tuple[str, ...],
+    match: dict[str, Any] | None,
     columns: str | None,
     explain: bool,
     dsn: str | None,
@@ -71,7 +73,7 @@ def search(
     if (vector is None) == (like is None):
         raise click.UsageError("pass either --vector or --like")
     params = options.parse_pairs(param, "--param") if param else None
-    asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
+    asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
     # A reader may not look at our version table: the functions themselves say what is missing.
     with connected(dsn, installed=False) as connection:
         index = Index.open(connection, name)
@@ -129,6 +131,7 @@ def explained(index: Index, query: npt.ArrayLike, asked: Search) -> list[Row]:
         shortlist=asked.shortlist,
         labels=asked.labels,
         recall=asked.recall,
+        match=asked.match,
     )
     return [{"step": step, "value": value} for step, value in steps.items()]
 

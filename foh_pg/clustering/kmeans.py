@@ -66,28 +66,21 @@ def _means(
     metric: Metric,
 ) -> Values:
     """The means of the rows of every center. A center without rows moves to a row far from its center."""
-    found, empty = means(rows, nearest, len(centers), metric)
-    if empty.any():
-        found[empty] = rows[_far(rng, rows, near, int(empty.sum()), metric)]
-    return found
-
-
-def means(
-    rows: Values, group: npt.NDArray[np.int64], total: int, metric: Metric
-) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """The mean of each of `total` groups of rows, for cosine of length one; and which groups have none."""
-    sizes = np.bincount(group, minlength=total)
-    # A sparse matrix of ones sums the rows of each group in one pass over them.
+    total = len(centers)
+    sizes = np.bincount(nearest, minlength=total)
+    # A sparse matrix of ones sums the rows of each center in one pass over them.
     ones = np.ones(len(rows), dtype=np.float32)
-    member: Any = sparse.csr_matrix((ones, (group, np.arange(len(rows)))), shape=(total, len(rows)))
-    found: Values = np.asarray(member @ rows, dtype=np.float32)
-    found /= np.maximum(sizes, 1)[:, None].astype(np.float32)
+    member: Any = sparse.csr_matrix((ones, (nearest, np.arange(len(rows)))), shape=(total, len(rows)))
+    means: Values = np.asarray(member @ rows, dtype=np.float32)
+    means /= np.maximum(sizes, 1)[:, None].astype(np.float32)
     empty = sizes == 0
     if metric == "cosine":
-        found = unit(found)
+        means = unit(means)
         # Rows that point in opposite directions have a mean without a direction.
-        empty |= ~found.any(axis=1)
-    return found, empty
+        empty |= ~means.any(axis=1)
+    if empty.any():
+        means[empty] = rows[_far(rng, rows, near, int(empty.sum()), metric)]
+    return means
 
 
 def _far(

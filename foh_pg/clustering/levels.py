@@ -11,14 +11,14 @@ import numpy as np
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
 from foh_pg.clustering.homes import find_homes
-from foh_pg.clustering.kmeans import assign, cluster, means
+from foh_pg.clustering.kmeans import assign, cluster
 from foh_pg.clustering.signs import Positions, majority, nearest_bits
 from foh_pg.errors import InputError
 
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6
 
-# A row that has a nearer center in a farther area does not change a mean.
+# A row that has a nearer center in a farther area does not change a majority.
 SETTLE_AREAS = 3
 # More rounds gain nothing.
 GROUP_ITERATIONS = 2
@@ -149,16 +149,13 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
 
 
 def by_bits(
-    levels: Levels,
-    rows: Values,
-    encode: Callable[[Values], CodeArray],
-    metric: Metric,
-    numbers: int | None = None,
+    levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray], numbers: int | None = None
 ) -> BitLevels:
     """Levels that were found among the embeddings of rows, brought in line with the bits of these rows.
 
-    The bits of a center are those of the mean of the rows at home in it. What most of these rows have, bit by
-    bit, would serve less well: a hundredth of the nearest rows would lie in other lists.
+    A center becomes what most rows at home in it have, as the pieces of a list that is split later do. The
+    bits of the mean of these rows would serve a little better, but beside such pieces they would lie farther
+    from all rows, and splits would draw rows from lists all around.
 
     Parameters
     ----------
@@ -167,11 +164,10 @@ def by_bits(
     numbers : int, optional
         How many numbers these are thresholds of, as in `find_homes`.
     """
+    bits = encode(rows)
     found = BitLevels(encode(levels.areas), encode(levels.centers), levels.area_of)
-    home = find_homes(encode(rows), *found, looked=SETTLE_AREAS, numbers=numbers)[:, 0]
-    centers, empty = means(rows, home, len(levels.centers), metric)
-    centers[empty] = levels.centers[empty]
-    return group_centers(found.areas, encode(centers))
+    home = find_homes(bits, *found, looked=SETTLE_AREAS, numbers=numbers)[:, 0]
+    return group_centers(found.areas, majority(bits, home, found.centers))
 
 
 def group_centers(areas: CodeArray, centers: CodeArray) -> BitLevels:

@@ -18,6 +18,8 @@ from foh_pg.doctor.guard import guarded
 FEW_ENTRIES, FEW_DEFERRED = 10_000, 100
 # Above these shares of the rows, searches read noticeably more.
 MUCH_STREAM, MUCH_DEFERRED = 0.2, 0.01
+# Above this share of rows with quite another embedding than before, the embedding model has changed.
+MUCH_REPLACED = 0.3
 # How many labelled rows training needs, and how many refused models in a row are no accident.
 LABELLED, REFUSED = 100, 3
 
@@ -31,7 +33,8 @@ SELECT i.name, i.status, s.status AS state, s.rows, s.stream, s.deferred, s.stal
                               WHERE x.index = i.id AND x.metrics ? 'map' ORDER BY x.id DESC LIMIT 3) x
         WHERE x.metrics ? 'refused') AS refused,
        ARRAY(SELECT l.name FROM foh.label l WHERE l.index = i.id ORDER BY l.name) AS names,
-       cardinality(m.far) AS far, m.far[1:3] AS far_keys
+       cardinality(m.far) AS far, m.far[1:3] AS far_keys,
+       coalesce((m.metrics ->> 'replaced')::bigint, 0) AS replaced
 FROM foh.index i
 JOIN foh.index_stat s ON s.name = i.name
 LEFT JOIN foh.model m ON m.index = i.id AND m.version = i.version
@@ -191,6 +194,15 @@ def model(row: Row) -> Iterator[Finding]:
             WARNING,
             f"the index has labels, {row['rows']} rows, and never learned: labels do not count",
             f"foh-pg build {word} --again trains on the rows there are, once {LABELLED} of them have labels",
+            name,
+        )
+    if row["replaced"] > MUCH_REPLACED * row["rows"]:
+        yield Finding(
+            "model",
+            WARNING,
+            f"{row['replaced']} of {row['rows']} rows have got quite another embedding since the index was "
+            "built: the embedding model seems to have changed, and what was learned is of the former one",
+            f"foh-pg build {word} --again",
             name,
         )
     for problem, cure in strange_labels(row["names"], row["rows"]):

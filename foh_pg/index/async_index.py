@@ -82,6 +82,7 @@ class AsyncIndex:
         params: Mapping[str, Any] | None = None,
         recall: float | None = None,
         max_distance: float | None = None,
+        match: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
@@ -102,13 +103,19 @@ class AsyncIndex:
         filter
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
+        match
+            A condition on columns that the index includes, and on labels, as data:
+            ``{"price": {"<": 100}, "status": ["new", "used"], "labels": {"none": ["sold"]}}``. A value asks
+            for equality, a list for one of its values, None for NULL, a dict for ``=``, ``not``, ``<``,
+            ``<=``, ``>`` and ``>=``; labels are asked for with ``any``, ``all`` and ``none``. Values may come
+            from your users.
         after
             A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
             replayed, so that the search sees what was committed before. LagError after ten seconds. The
             connection must lead to one server: a pool that sends each statement elsewhere waits on one and
             asks another.
         """
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
         call = calls.search(self.name, query, options)
         return [as_match(row) for row in await self._fetch(call, after=after)]
 
@@ -124,10 +131,11 @@ class AsyncIndex:
         params: Mapping[str, Any] | None = None,
         recall: float | None = None,
         max_distance: float | None = None,
+        match: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> list[list[Match]]:
         """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
         call = calls.search_many(self.name, self.about, queries, options)
         return batches(len(call.parameters["queries"].values), await self._fetch(call, after=after))
 
@@ -143,16 +151,17 @@ class AsyncIndex:
         params: Mapping[str, Any] | None = None,
         recall: float | None = None,
         max_distance: float | None = None,
+        match: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> list[Match]:
         """The rows nearest to the row of that key, without that row; a key of several columns is a tuple."""
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = await self.embedding(key, after=after)
-            options = Search(k + 1, probes, shortlist, labels, filter, params, recall, max_distance)
+            options = Search(k + 1, probes, shortlist, labels, filter, params, recall, max_distance, match)
             found = await self._fetch(calls.search(self.name, vector, options), after=after)
             return [one for one in map(as_match, found) if one.key != key][:k]
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance)
+        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
         rows = await self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
         if not rows:
             await self.embedding(key)
@@ -197,9 +206,10 @@ class AsyncIndex:
         shortlist: int | None = None,
         labels: float | None = None,
         recall: float | None = None,
+        match: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, what labels count, any fallback."""
-        options = Search(k, probes, shortlist, labels, recall=recall)
+        options = Search(k, probes, shortlist, labels, recall=recall, match=match)
         return dict(await self._fetch(calls.explain(self.name, query, options)))
 
     async def position(self) -> str:
@@ -232,7 +242,11 @@ class AsyncIndex:
         self.about = again.about
 
     async def alter(self, **options: Any) -> None:
-        """Change options: ``index.alter(probes=16, shortlist=50)``."""
+        """Change options: ``index.alter(probes=16, shortlist=50)``.
+
+        ``index.alter(include=["price", "status"])`` says which columns the index includes from now on; the
+        next update fills in new ones.
+        """
         await self._fetch(calls.alter(self.name, options))
 
     async def grant(self, reader: str, *, revoke: bool = False) -> list[dict[str, Any]]:

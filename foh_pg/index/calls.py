@@ -5,8 +5,13 @@ The connection is the application's, and so is its search_path: everything is na
 
 from __future__ import annotations
 
+import datetime
+import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from psycopg import sql
 from psycopg.types.json import Jsonb
@@ -17,13 +22,19 @@ from foh_pg.postgres.vectors import PackedVector, PackedVectors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from typing_extensions import LiteralString
 
 # Seconds that a search on a standby waits for a position of the log.
 PATIENCE = 10.0
 
 COMMA = sql.SQL(", ")
 
-REGCLASS = frozenset({"source", "labels_from"})
+# Arguments whose type PostgreSQL would not guess.
+CASTS: dict[str, LiteralString] = {
+    "source": "::pg_catalog.text::pg_catalog.regclass",
+    "labels_from": "::pg_catalog.text::pg_catalog.regclass",
+    "include": "::pg_catalog.text[]::pg_catalog.name[]",
+}
 
 
 class Call(NamedTuple):
@@ -42,6 +53,7 @@ class Search(NamedTuple):
     params: Mapping[str, Any] | None = None
     recall: float | None = None
     max_distance: float | None = None
+    match: Mapping[str, Any] | None = None
 
     def arguments(self) -> dict[str, Any]:
         if self.params is not None and self.filter is None:
@@ -49,7 +61,33 @@ class Search(NamedTuple):
         given = self._asdict()
         if self.params is not None:
             given["params"] = Jsonb(dict(self.params))
+        if self.match is not None:
+            given["match"] = Jsonb(dict(self.match), dumps=as_json)
         return {name: value for name, value in given.items() if value is not None}
+
+
+def as_json(match: Any) -> str:
+    """A condition as JSON: a value that JSON does not know is written as PostgreSQL reads it.
+
+    Examples
+    --------
+    >>> as_json({"price": {"<": Decimal("9.90")}, "status": {"new"}, "day": datetime.date(2024, 5, 1)})
+    '{"price": {"<": "9.90"}, "status": ["new"], "day": "2024-05-01"}'
+    """
+    return json.dumps(match, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, (Decimal, UUID, datetime.date)):
+        return str(value)
+    if hasattr(value, "item"):
+        # A number of numpy's.
+        return value.item()
+    raise InputError(f"match: {value!r} is no value that a column can be compared with")
 
 
 def quoted(*parts: str) -> sql.SQL:
@@ -100,7 +138,7 @@ def named(arguments: Mapping[str, Any]) -> sql.Composed:
         sql.SQL("{} => {}{}").format(
             sql.Identifier(name),
             sql.Placeholder(name),
-            sql.SQL("::pg_catalog.text::pg_catalog.regclass" if name in REGCLASS else ""),
+            sql.SQL(CASTS.get(name, "")),
         )
         for name in arguments
     )
@@ -272,7 +310,11 @@ def status(index: str) -> Call:
 def alter(index: str, options: Mapping[str, Any]) -> Call:
     if not options:
         raise InputError("no option to alter: pass them by name, as in alter(probes=8)")
-    return invoke("alter_index", {"name": index, "options": Jsonb(dict(options))})
+    others = {name: value for name, value in options.items() if name != "include"}
+    arguments: dict[str, Any] = {"name": index, "options": Jsonb(others)}
+    if "include" in options:
+        arguments["include"] = list(options["include"])
+    return invoke("alter_index", arguments)
 
 
 def position() -> Call:

@@ -112,10 +112,11 @@ class Model:
     def levels(self, rng: np.random.Generator, rows: Vectors, centers: int) -> clustering.BitLevels:
         """Areas and centers for rows, by their geometry bits."""
         assert self.geometry is not None
-        compared, metric = self.geometry.compared(rows), self.geometry.compared_by
-        made = clustering.make_levels(rng, compared, centers, metric)
-        encode = self.geometry.encode_compared
-        return clustering.by_bits(made, compared, encode, metric, self.geometry.numbers)
+        compared = self.geometry.compared(rows)
+        made = clustering.make_levels(
+            rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
+        )
+        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.numbers)
 
     def query_looks(self, queries: Vectors) -> tuple[CodeArray, CodeArray, CodeArray]:
         """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,11 @@ SELECT foh.create_index(
     labels => CAST(:labels AS pg_catalog.name), labels_from => CAST(:labels_from AS pg_catalog.regclass),
     labels_key => CAST(:labels_key AS pg_catalog.text), key => CAST(:key AS pg_catalog.text),
     bits => :bits, dimensions => :dimensions, distance => :distance,
-    options => CAST(:options AS pg_catalog.jsonb))
+    options => CAST(:options AS pg_catalog.jsonb), include => CAST(:include AS pg_catalog.name[]))
 """
-ALTER = "SELECT foh.alter_index(:name, CAST(:options AS pg_catalog.jsonb))"
+ALTER = """
+SELECT foh.alter_index(:name, CAST(:options AS pg_catalog.jsonb), CAST(:include AS pg_catalog.name[]))
+"""
 DROP = "SELECT foh.drop_index(:name, :if_exists)"
 
 
@@ -45,6 +47,7 @@ class Definition:
     dimensions: int | None = None
     distance: str = "cosine"
     options: Mapping[str, Any] = field(default_factory=dict)
+    include: Sequence[str] = ()
 
     def create(self) -> TextClause:
         labels_from = qualified(self.labels_from, self.labels_from_schema) if self.labels_from else None
@@ -60,13 +63,25 @@ class Definition:
             bindparam("dimensions", self.dimensions, Integer),
             bindparam("distance", self.distance, String),
             bindparam("options", json.dumps(dict(self.options), sort_keys=True), String),
+            bindparam("include", names(self.include), String),
         )
 
 
 def alter(name: str, options: Mapping[str, Any]) -> TextClause:
-    return text(ALTER).bindparams(
+    """Other options, and other included columns, where `include` is among the options."""
+    include = options.get("include")
+    others = {option: value for option, value in options.items() if option != "include"}
+    return text(ALTER.strip()).bindparams(
         bindparam("name", name, String),
-        bindparam("options", json.dumps(dict(options), sort_keys=True), String),
+        bindparam("options", json.dumps(others, sort_keys=True), String),
+        bindparam("include", None if include is None else names(include), String),
+    )
+
+
+def names(columns: Sequence[str]) -> str:
+    """An array of names, as PostgreSQL reads it."""
+    return (
+        "{" + ",".join('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in columns) + "}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Column, Connection, MetaData, Table, event, text
@@ -30,9 +30,9 @@ class FOHIndex(SchemaItem):
 
     Columns are names or attributes. `labels` may be a column of another table, with `labels_key` the column
     there that holds the key of this one. `key` names the columns of a unique index, where that is the key of
-    the index in place of the primary key. `labels_key` and `key` may be lists. What follows `distance` are
-    options as `foh.create_index` knows them. `MetaData.create_all()` makes the index with its table;
-    Alembic's autogenerate compares it.
+    the index in place of the primary key. `labels_key` and `key` may be lists. `include`: columns for
+    conditions of searches. All else are options as `foh.create_index` knows them. `MetaData.create_all()`
+    makes the index with its table; Alembic's autogenerate compares it.
     """
 
     __visit_name__ = "foh_index"
@@ -51,6 +51,7 @@ class FOHIndex(SchemaItem):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
+        include: Sequence[Any] = (),
         **options: Any,
     ) -> None:
         self.name = name
@@ -63,6 +64,7 @@ class FOHIndex(SchemaItem):
             raise InputError(f"FOHIndex {name!r} needs the column with the vectors")
         self._embedding = given
         self._labels = _column(labels)
+        self._include = [_column(each) for each in include]
         self._labels_from = labels_from
         self._labels_key = _several(labels_key)
         self._key = _several(key)
@@ -102,7 +104,13 @@ class FOHIndex(SchemaItem):
             dimensions=self.dimensions,
             distance=self.distance,
             options=self.options,
+            include=tuple(self.included),
         )
+
+    @property
+    def included(self) -> list[str]:
+        """The names of the included columns."""
+        return [self._name("include", each, self.table) for each in self._include if each is not None]
 
     def _labels_table(self) -> Table:
         """The table of the labels: the one named, else the one the column is in, else the index's own."""

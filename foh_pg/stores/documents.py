@@ -192,13 +192,24 @@ class ExistingTable:
         for name in (self.content, self.embedding, *self._metadata_names()):
             if name not in table.c:
                 raise InputError(f"{table.name!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
-        [key] = table.primary_key
+        key = table.c[self._key(connection)]
         metadata: Any = {name: table.c[name] for name in self._metadata_names()}
         if isinstance(self.metadata, str):
             metadata = table.c[self.metadata]
         embedding = table.c[self.embedding]
-        index = FOHIndex(self.index, embedding)
+        index = FOHIndex(self.index, embedding, key=key)
         return Documents(index, key, table.c[self.content], embedding, metadata, None, present.vector)
+
+    def _key(self, connection: sa.Connection) -> str:
+        """The column of the index's key: a document has one id."""
+        described = getattr(sa.func.foh, sa.sql.quoted_name(f"{self.index}_describe", quote=True))
+        columns = connection.scalars(sa.select(described().table_valued("key").c.key)).one()
+        if len(columns) != 1:
+            raise InputError(
+                f"index {self.index!r} has a key of the columns {', '.join(columns)}, and a document has one "
+                "id: create an index with the argument key, a column with a unique index"
+            )
+        return str(columns[0])
 
     def _metadata_names(self) -> list[str]:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
 from foh_pg.model.signature import SIGNATURE_BITS
-from foh_pg.postgres.binary_copy import Array, Bits, Column, Text
+from foh_pg.postgres.binary_copy import Array, Bits, Column, Raw, Text
 from foh_pg.runs.session import Session
 from foh_pg.tables.keys import Keys, keys_of
 
@@ -20,7 +20,7 @@ SELECT i.id, foh._names(i) FROM foh.index i WHERE i.name = %(name)s
 READ = """
 SELECT i.id, i.name, i.key_types::text[], pg_catalog.pg_typeof(NULL::{key_type})::oid::bigint, i.labels,
        i.labels_from_name, i.dimensions, i.bits, i.geometry, i.distance, i.options, i.version, i.status,
-       i.next_center, i.source_name, {unchanged}() IS NOT NULL
+       i.next_center, i.source_name, i.included, {unchanged}() IS NOT NULL
 FROM foh.index i WHERE i.id = {id}
 """
 
@@ -67,6 +67,8 @@ class IndexRow:
     status: str
     next_center: int
     source: str
+    # Columns of the table that lists keep beside each row: see foh._inspect_included.
+    included: list[dict[str, Any]]
     intact: bool
     encoding: str = "utf-8"
 
@@ -93,9 +95,19 @@ class IndexRow:
         return Bits(self.bits + (SIGNATURE_BITS if self.labels is not None else 0))
 
     @property
-    def held(self) -> dict[str, Bits]:
+    def included_columns(self) -> dict[str, Raw]:
+        """The columns of foh.<index>_list that hold included columns."""
+        return {f"included_{column['slot']}": Raw(column["kept"]) for column in self.included}
+
+    @property
+    def filled(self) -> bool:
+        """Whether all lists have all included columns."""
+        return all(column["filled"] for column in self.included)
+
+    @property
+    def held(self) -> dict[str, Bits | Raw]:
         """What a list holds of every row beside its key: the columns of foh.<index>_list."""
-        return {"geometry": self.geometry_column, "marks": self.marks_column}
+        return {"geometry": self.geometry_column, "marks": self.marks_column, **self.included_columns}
 
     def distance_weight(self, scale: float) -> float:
         """Brings pgvector's distance to the size of a cosine distance."""

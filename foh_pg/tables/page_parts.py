@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The longest row that a page of 8 kB holds, less its header, two ints, and for each of three arrays its
-# header and what aligns it.
-PAGE_BYTES = 8160 - 24 - 8 - 3 * (24 + 8)
+# What an array takes beside its elements: its header, and what aligns it.
+ARRAY_BYTES = 24 + 8
+# The longest row that a page of 8 kB holds, less its header, two ints, and what three arrays take.
+PAGE_BYTES = 8160 - 24 - 8 - 3 * ARRAY_BYTES
 
 IntArray = npt.NDArray[np.int64]
 
@@ -29,11 +30,12 @@ def bit_bytes(bits: int) -> int:
     return 8 + 4 * -(-bits // 32)
 
 
-def page_of(groups: npt.NDArray[Any], sizes: IntArray) -> IntArray:
+def page_of(groups: npt.NDArray[Any], sizes: IntArray, room: int = PAGE_BYTES) -> IntArray:
     """The number of the page, from 0 on, that each entry goes to within its group.
 
     Entries of a group stand together. As many go to a page as fit it, whatever the length of the last one; an
-    entry that is longer than a page has one alone. Taking entries away from a page never makes it two.
+    entry that is longer than a page has one alone. Taking entries away from a page never makes it two. A page
+    has `room` bytes for entries.
 
     Examples
     --------
@@ -47,8 +49,8 @@ def page_of(groups: npt.NDArray[Any], sizes: IntArray) -> IntArray:
     starts = np.cumsum(sizes) - sizes
     starts -= np.repeat(starts[begins], counts)
     # Every entry begins so early that the longest one would still fit.
-    room = np.maximum(PAGE_BYTES - np.maximum.reduceat(sizes, begins) + 1, 1)
-    pages = starts // np.repeat(room, counts)
+    begun = np.maximum(room - np.maximum.reduceat(sizes, begins) + 1, 1)
+    pages = starts // np.repeat(begun, counts)
     # Numbers without gaps: an entry may be longer than a page has room for.
     new = np.append(False, pages[1:] != pages[:-1])
     new[begins] = False

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
+from foh_pg.postgres.binary_copy import Bits
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.page_parts import PAGE_BYTES, bit_bytes, page_of
+from foh_pg.tables.page_parts import ARRAY_BYTES, PAGE_BYTES, bit_bytes, page_of
 
 IntArray = npt.NDArray[np.int64]
 
@@ -95,8 +96,9 @@ def join_entries(index: IndexRow, parts: list[Entries]) -> Entries:
 
 def no_entries(index: IndexRow) -> Entries:
     none = np.zeros(0, dtype=np.int64)
-    held = {name: np.zeros((0, column.packed), dtype=np.uint8) for name, column in index.held.items()}
-    return Entries(none, none, index.keys.empty(), held)
+    return Entries(
+        none, none, index.keys.empty(), {name: column.empty() for name, column in index.held.items()}
+    )
 
 
 def entries_of(keys: KeyArray, held: Mapping[str, npt.NDArray[Any]], homes: IntArray) -> Entries:
@@ -153,8 +155,16 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
 
 
 def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
-    held = sum(bit_bytes(column.bits) for column in index.held.values())
-    return index.keys.sizes(entries.keys) + held
+    sizes = index.keys.sizes(entries.keys)
+    for name, column in index.held.items():
+        held = entries.held[name]
+        sizes = sizes + (bit_bytes(column.bits) if isinstance(column, Bits) else column.stored(held))
+    return sizes
+
+
+def _room(index: IndexRow) -> int:
+    """The bytes that a part has for its entries."""
+    return PAGE_BYTES - ARRAY_BYTES * len(index.included)
 
 
 def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -> IntArray:
@@ -170,7 +180,7 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     last = np.searchsorted(pairs, (centers + 1) << PART_BITS) - 1
     known = (last >= 0) & (pairs[np.maximum(last, 0)] >> PART_BITS == centers)
     part = pairs[np.maximum(last, 0)] & PART_MASK
-    full = used[np.maximum(last, 0)] + most > PAGE_BYTES
+    full = used[np.maximum(last, 0)] + most > _room(index)
     tails: IntArray = np.where(known, part + full, 0).astype(np.int64)
     return tails
 
@@ -179,7 +189,7 @@ def _in_parts(index: IndexRow, entries: Entries) -> Entries:
     """Order entries by center and part; what is too much for a part goes on in the next."""
     order = np.argsort(pairs_of(entries.centers, entries.parts), kind="stable")
     ordered = entries.take(order)
-    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered))
+    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered), _room(index))
     return ordered.moved(ordered.centers, ordered.parts + pages)
 
 

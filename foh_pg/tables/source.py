@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.geometry import LONGEST, Vectors
-from foh_pg.postgres.binary_copy import Nullable, Vector
+from foh_pg.postgres.binary_copy import Column, Nullable, Vector
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -25,11 +25,12 @@ KEYS_AT_ONCE = 10_000
 
 # The updater does not read the application's table itself: what its owner attached to it would run with
 # the updater's rights. The functions of the index run with the owner's.
-BY_KEY = "SELECT {columns} FROM {{rows}}(keys => %(keys)s::{{key_type}}[])"
-SAMPLED = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint)"
+# {read}: the columns that are read.
+BY_KEY = "SELECT {read} FROM {rows}(keys => %(keys)s::{key_type}[])"
+SAMPLED = "SELECT {read} FROM {rows}(sampled => %(bound)s::bigint)"
 # A part of the rows that never train (see Keys.shares).
-HELD_OUT = "SELECT {columns} FROM {{rows}}(sampled => %(bound)s::bigint, held_out => %(held_out)s::bigint)"
-PAGE = "SELECT {columns} FROM {{rows}}(after => %(after)s::{{key_type}}, wanted => %(rows)s::int)"
+HELD_OUT = "SELECT {read} FROM {rows}(sampled => %(bound)s::bigint, held_out => %(held_out)s::bigint)"
+PAGE = "SELECT {read} FROM {rows}(after => %(after)s::{key_type}, wanted => %(rows)s::int)"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Rows(SideBySide):
     keys: KeyArray
     vectors: Vectors
     labels: Ragged
+    # The columns of IndexRow.included_columns.
+    included: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def no_rows(index: IndexRow) -> Rows:
         index.keys.empty(),
         np.zeros((0, index.dimensions), dtype=np.float32),
         Ragged(np.empty(0, dtype=object), np.zeros(1, dtype=np.int64)),
+        {name: column.empty() for name, column in index.included_columns.items()},
     )
 
 
@@ -133,11 +137,13 @@ def _read(
     session: Session, index: IndexRow, text: LiteralString, parameters: dict[str, Any]
 ) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
     """Rows, and which of them have a usable vector; the others have zeros."""
-    columns = [index.keys.column, Nullable(Vector(index.dimensions))]
-    names: LiteralString = "key, x"
+    columns: dict[str, Column] = {"key": index.keys.column, "x": Nullable(Vector(index.dimensions))}
     if index.labels is not None:
-        columns.append(index.labels_column)
-        names = "key, x, labels"
-    for keys, (vectors, usable), *labels in session.copy_out(text.format(columns=names), columns, parameters):
-        none = Ragged(np.empty(0, dtype=object), np.zeros(len(keys) + 1, dtype=np.int64))
-        yield Rows(index.keys.read(keys), vectors, labels[0] if labels else none), usable
+        columns["labels"] = index.labels_column
+    columns |= index.included_columns
+    for part in session.copy_out(text, list(columns.values()), parameters, read=columns):
+        found = dict(zip(columns, part, strict=True))
+        vectors, usable = found["x"]
+        none = Ragged(np.empty(0, dtype=object), np.zeros(len(usable) + 1, dtype=np.int64))
+        included = {name: found[name] for name in index.included_columns}
+        yield Rows(index.keys.read(found["key"]), vectors, found.get("labels", none), included), usable

@@ -160,4 +160,5 @@ def handover_after(
         index.keys.empty() if studied else pending[-PENDING:],
         np.concatenate([kept, rows.keys[held & labelled]]),
         index.keys.empty() if forgot else np.unique(np.concatenate([before.forgotten, changed])),
+        before.replaced,
     )

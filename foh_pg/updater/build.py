@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from foh_pg.arrays.label_habits import strange_labels
 from foh_pg.errors import BuildError, StateError
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
@@ -18,18 +12,15 @@ from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.model_state import load_arrays
-from foh_pg.tables.source import Rows
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
 from foh_pg.updater.install import install
 from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, weighed, with_geometry
 from foh_pg.updater.pull import pull
 from foh_pg.updater.served_model import FIRST, read_served
+from foh_pg.updater.train import train
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
-
-# With fewer labelled rows there is nothing to learn.
-LEAST_LABELLED = 100
 
 # Reads the index and a sample of its rows, and makes the plan of a filling from them.
 MakePlan = Callable[[Session, Run], tuple[IndexRow, Plan]]
@@ -144,61 +135,6 @@ def _plan_rollback(to: int, session: Session, run: Run) -> tuple[IndexRow, Plan]
         handover, metrics = handover_of(index, seen), {"rolled_back_to": to}
         plan = make_plan(index, f"rollback {to}", model, learner, seen, handover, metrics)
     return index, plan
-
-
-# -- training ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Trained:
-    """Hash functions for a new fill; `pending` are rows that a later stage should learn from."""
-
-    model: Model
-    learner: Learner | None
-    metrics: dict[str, Any]
-    pending: npt.NDArray[Any]
-
-
-def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
-    """Learn from a sample of all rows, in stages, or take random hyperplanes through its mean."""
-    learner = training.new_learner(index)
-    labelled = int(np.count_nonzero(sample.labels.lengths))
-    for problem, cure in strange_labels(np.unique(sample.labels.values).tolist(), labelled):
-        run.note(f"{problem}; {cure}")
-    held = training.held_out(index, sample)
-    usable = ~held & ((sample.labels.lengths > 0) if learner.supervised else True)
-    none = index.keys.empty()
-    if np.count_nonzero(usable) < (LEAST_LABELLED if learner.supervised else 1):
-        return Trained(
-            _plain_model(index, sample), None, {}, sample.keys[usable] if learner.supervised else none
-        )
-    studied = sample.take(usable)
-    _stages(index, learner, studied, run)
-    learner.stand_for(round(rows * len(studied) / len(sample)))
-    model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
-    if not learner.supervised:
-        return Trained(model, learner, {}, none)
-    verdict = training.compare(index, sample.take(held), model, None)
-    if not verdict.serve:
-        run.note(verdict.note + "; random hyperplanes are served")
-        model = _plain_model(index, sample)
-    return Trained(model, learner, verdict.metrics, none)
-
-
-def _stages(index: IndexRow, learner: Learner, rows: Rows, run: Run) -> None:
-    order = np.arange(len(rows))
-    if float(index.options["forget"]) == 1 and learner.supervised:
-        # Labels often follow the order of the keys. Where the past is forgotten, that order must stay.
-        np.random.default_rng(int(index.options["seed"])).shuffle(order)
-    stages = np.array_split(order, max(1, len(rows) // int(index.options["learn_rows"])))
-    for number, stage in enumerate(stages):
-        run.step(number, len(stages))
-        training.learn(index, learner, rows.take(stage))
-
-
-def _plain_model(index: IndexRow, sample: Rows) -> Model:
-    mean = sample.vectors.mean(axis=0, dtype=np.float64) if len(sample) else np.zeros(index.dimensions)
-    return training.random_model(index, mean, training.scale_of(index, sample, mean))
 
 
 # -- earlier models ------------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ class Handover:
     held_out: KeyArray
     # Keys deleted or changed since, that the learner still has to forget.
     forgotten: KeyArray
+    # How many rows have got quite another embedding since all rows were placed.
+    replaced: int = 0
     # The options under which the lists were made, see `shape_of`; empty where there are none yet.
     shape: str = ""
 
@@ -45,6 +47,7 @@ class Handover:
             **index.keys.pack("pending", self.pending[-PENDING:]),
             **index.keys.pack("held_out", self.held_out[-HELD_OUT:]),
             **index.keys.pack("forgotten", self.forgotten),
+            "replaced": np.array(self.replaced),
             "shape": np.array(shape_of(index)),
         }
 
@@ -54,7 +57,8 @@ class Handover:
             index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
         )
         counts = int(arrays["rows_seen"]), int(arrays["waiting"])
-        return cls(*counts, pending, held_out, forgotten, str(arrays["shape"]))
+        replaced = int(arrays["replaced"]) if "replaced" in arrays else 0
+        return cls(*counts, pending, held_out, forgotten, replaced, str(arrays["shape"]))
 
     @classmethod
     def none(cls, index: IndexRow) -> Handover:

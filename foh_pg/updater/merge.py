@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,12 @@ from foh_pg.updater.placing import held_of
 from foh_pg.updater.served_model import Placed, Served
 
 IntArray = npt.NDArray[np.int64]
+
+# A row has quite another embedding where more than this share of its geometry bits differ: of two vectors
+# that have nothing to do with each other, half of them do. With more such rows than that share of all, the
+# embedding model is likely to have changed.
+ANOTHER = 0.25
+MANY_REPLACED = 0.3
 
 
 @dataclass(frozen=True)
@@ -108,15 +114,22 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
     run.rows += len(batch.seqs)
     run.stale = after.staleness
     run.metrics.update(learned.metrics)
+    replaced = learned.handover.replaced + _replaced(work, joining, loaded.entries)
+    _note_replaced(run, work.index, replaced, int(after.lengths.sum()))
     return Change(
         index=work.index,
         after=after,
         merged=merged,
         served=_served(work),
         learner=learned.learner,
-        handover=learned.handover,
+        handover=replace(learned.handover, replaced=replaced),
         consumed=batch.seqs,
-        metrics={**learned.metrics, "rows": len(batch.seqs), "stale": after.staleness},
+        metrics={
+            **learned.metrics,
+            "rows": len(batch.seqs),
+            "stale": after.staleness,
+            "replaced": replaced,
+        },
     )
 
 
@@ -201,6 +214,24 @@ def _changes(
         run.metrics["moved"] = run.metrics.get("moved", 0) + len(moved)
     after = _recount(work, moves.centers, entries, leaving, joining, encoded, renewed)
     return after, Merged(work.centers, change, gone, put)
+
+
+def _replaced(work: Merging, joining: Entries, entries: Entries) -> int:
+    """How many rows of the batch were in lists with quite another embedding, by their geometry bits."""
+    at = positions(entries.keys, joining.keys)
+    found = np.flatnonzero(at >= 0)
+    differing = np.unpackbits(entries.geometry[found] ^ joining.geometry[at[found]], axis=1).sum(axis=1)
+    return len(np.unique(entries.keys[found[differing > ANOTHER * work.index.geometry]]))
+
+
+def _note_replaced(run: Run, index: IndexRow, replaced: int, rows: int) -> None:
+    """Say what to run where so many embeddings are others that their model must have changed."""
+    if replaced > MANY_REPLACED * rows:
+        run.note(
+            f"{replaced} of {rows} rows have got quite another embedding since the index was built: if the "
+            f"embedding model has changed, foh-pg build {index.name} --again learns from the new ones",
+            about="replaced",
+        )
 
 
 def _moving(entries: Entries, moves: Moves) -> IntArray:

@@ -12,4 +12,8 @@ from foh_pg.tables.source import Rows
 
 def held_of(model: Model, rows: Rows) -> dict[str, npt.NDArray[Any]]:
     """The columns of IndexRow.held, for rows as they are in the table."""
-    return {"geometry": model.geometry_bits(rows.vectors), "marks": model.marks(rows.vectors, rows.labels)}
+    return {
+        "geometry": model.geometry_bits(rows.vectors),
+        "marks": model.marks(rows.vectors, rows.labels),
+        **rows.included,
+    }

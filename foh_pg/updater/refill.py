@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foh_pg import clustering
+from foh_pg.learners import Learner
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import no_centers
@@ -14,13 +15,19 @@ from foh_pg.updater.handover import Handover
 from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change
 from foh_pg.updater.learn import Learned, learn
-from foh_pg.updater.plan import make_plan, survey, weighed, with_geometry
+from foh_pg.updater.plan import handover_of, make_plan, survey, weighed, with_geometry
 from foh_pg.updater.served_model import Placed
+from foh_pg.updater.train import still_fits, train
 
 # An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it
 # has. That is so when the table has become four times as large.
 YOUNG_ROWS = 50_000
 OUTGROWN = 2.5
+
+ANOTHER_MODEL = (
+    "what was learned does not fit the embeddings any more, as after a change of the embedding model: the "
+    "index has learned anew from the rows there are"
+)
 
 
 def must_refill(state: State, batch: Batch) -> bool:
@@ -61,15 +68,22 @@ def refill(session: Session, run: Run, state: State, batch: Batch, learned: Lear
         learned = learn(session, run, state, batch)
         run.metrics.update(learned.metrics)
         state = learned.taught(state)
-    learner = state.load_learner(session)
+    learner: Learner | None = state.load_learner(session)
     with run.phase("sample"), session.snapshot():
         state = state.present(session)
         seen = survey(session, state.index)
-    index = state.index
+    index, model = state.index, state.served.model
+    handover = replace(state.handover, rows_seen=seen.rows, replaced=0)
+    if model.trained and not still_fits(index, seen.sample, model):
+        with run.phase("learn"):
+            trained = train(index, seen.to_learn(), seen.rows, run)
+        run.note(ANOTHER_MODEL)
+        run.metrics.update(trained.metrics)
+        model, learner, handover = trained.model, trained.learner, handover_of(index, seen, trained.pending)
     with run.phase("centers"):
-        model = with_geometry(index, state.served.model, seen.sample)
-        handover = replace(state.handover, rows_seen=seen.rows)
-        plan = make_plan(index, "full", model, learner if learner.started else None, seen, handover, {})
+        model = with_geometry(index, model, seen.sample)
+        kept = learner if learner is not None and learner.started else None
+        plan = make_plan(index, "full", model, kept, seen, handover, {})
     return fill(session, run, index, weighed(run, index, plan, seen))
 
 

@@ -81,6 +81,9 @@ def update(
             if handover.reshaped(found):
                 run.note(RESHAPED)
                 full = True
+            if not found.filled:
+                run.note("the index includes further columns: all lists are filled again")
+                full = True
             take_in(session, run, handover, end_of_stream(session, run), limits, full)
         return run
 

@@ -87,7 +87,7 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     target = clustering.target_centers(len(rows))
     made = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
     geometry = Geometry.fit(rows, default_bits(rows.shape[1]), "cosine", split.seed)
-    levels = clustering.by_bits(made, rows, geometry.encode, "cosine")
+    levels = clustering.by_bits(made, rows, geometry.encode)
     home = clustering.find_homes(geometry.encode(rows), *levels)[:, 0]
     bounds = np.cumsum(np.bincount(home, minlength=len(levels.centers)))
     order = np.argsort(home, kind="stable")

@@ -54,7 +54,7 @@ def count(data: Dataset, asked: npt.NDArray[np.int64], rows: int, arguments: arg
     means = clustering.make_levels(np.random.default_rng(0), sample, centers)
     geometry = Geometry.fit(sample, default_bits(sample.shape[1]), "cosine", 0)
     bits = geometry.encode(sample)
-    levels = clustering.by_bits(means, sample, geometry.encode, "cosine")
+    levels = clustering.by_bits(means, sample, geometry.encode)
     near = geometry.encode(nearest.reshape(-1, nearest.shape[2]))
     homes = clustering.find_homes(near, *levels).reshape(len(asked), K)
     lengths = np.bincount(clustering.find_homes(bits, *levels)[:, 0], minlength=centers) * rows / len(sample)

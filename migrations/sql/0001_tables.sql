@@ -24,6 +24,8 @@ CREATE TABLE foh.index (
     labels_from_name text,
     labels_key       name[],
     labels_key_attnum int2[],
+    -- Columns that lists and stream keep beside each row, for conditions of searches: an array of objects, see foh._inspect_included.
+    included         jsonb NOT NULL DEFAULT '[]',
     dimensions       int NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
     -- Geometry bits of a row; 0 where learned codes stand in for them.
     geometry         int NOT NULL,

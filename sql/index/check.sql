@@ -27,13 +27,13 @@ WITH marker AS (
     SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
-    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry, {included_texts_t} AS included
     FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated
       AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1) ORDER BY t.key, t.seq DESC
 ), listed AS MATERIALIZED (
     -- Lists without a center are those of a build that is not done: no search reads them.
-    SELECT u.key, u.geometry, u.marks, u.center
-    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks, l.center FROM {list} l, marker m
+    SELECT u.key, u.geometry, u.marks, u.center, {included_texts_u} AS included
+    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks, l.center{included_unnested} FROM {list} l, marker m
           WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)) u
     WHERE $2 = 1 OR abs(hashtextextended(u.key::text, 0) % $2) = $1
 ), item AS MATERIALIZED (
@@ -41,14 +41,14 @@ WITH marker AS (
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     -- The bits of a far row are not computed: sums over its numbers might overflow.
-    SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far
-    FROM (SELECT s.key, s.usable, s.far, CASE WHEN NOT s.far THEN s.x END AS x
-          FROM (SELECT s.key, s.x, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
-                FROM (SELECT {key_of_s} AS key, {vector_once} AS x FROM {source_rows_or_table} s
+    SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far, v.included
+    FROM (SELECT s.key, s.usable, s.far, s.included, CASE WHEN NOT s.far THEN s.x END AS x
+          FROM (SELECT s.key, s.x, s.included, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
+                FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {included_texts_s} AS included FROM {source_rows_or_table} s
                       WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended({key_of_s}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
-    SELECT l.key, l.geometry, l.marks, l.center FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+    SELECT l.key, l.geometry, l.marks, l.center, l.included FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 ), flips AS (
     -- Under a budget, or before the first update after max_stale was lowered, a list may be as stale as the updater recorded.
     SELECT e.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = e.center) AS bound, count(*) AS n, sum((e.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
@@ -85,6 +85,12 @@ FROM (SELECT c.key, c.center, c.geometry, greatest(2, {geometry_bits} / 256) AS 
       UNION ALL SELECT n.key, n.center, n.geometry, 1 FROM newest n, model m WHERE n.op = 'u' AND n.version >= m.placed) e
 JOIN present p ON p.key = e.key CROSS JOIN marker m
 WHERE NOT m.exact AND e.geometry OPERATOR({vector}.<~>) p.geometry > e.bound
+UNION ALL
+SELECT 1, 'a list or the stream has other values of included columns than the row', e.key::text, e.center, format('%s, the row has %s', e.included, p.included)
+FROM (SELECT c.key, c.center, c.included FROM current c
+      UNION ALL SELECT n.key, n.center, n.included FROM newest n WHERE n.op = 'u' AND n.geometry IS NOT NULL) e
+JOIN present p ON p.key = e.key CROSS JOIN marker m
+WHERE NOT m.exact AND e.included IS DISTINCT FROM p.included AND NOT (SELECT i.included @> '[{"filled": false}]' FROM foh.index i WHERE i.id = {id})
 UNION ALL
 SELECT 1, 'a row is in a list more than once', l.key::text, l.center, format('%s times', count(*))
 FROM listed l GROUP BY l.key, l.center HAVING count(*) > 1
@@ -155,28 +161,29 @@ RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't'
 ), newest AS MATERIALIZED (
-    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry, {included_texts_t} AS included
     FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
 ), listed AS (
     -- Lists without a center are those of a build that is not done.
-    SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks FROM {list} l, marker m
-    WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)
+    SELECT u.key, u.geometry, u.marks, {included_texts_u} AS included
+    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks{included_unnested} FROM {list} l, marker m
+          WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)) u
 ), present AS MATERIALIZED (
-    SELECT v.key, p.geometry, p.marks
-    FROM (SELECT v.key, v.labels, CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x
-          FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
+    SELECT v.key, p.geometry, p.marks, v.included
+    FROM (SELECT v.key, v.labels, v.included, CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x
+          FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels, {included_texts_s} AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
           WHERE v.x IS NOT NULL OFFSET 0) v
     -- A far row has no bits.
     LEFT JOIN LATERAL {place}(v.x, v.labels) p ON v.x IS NOT NULL
 ), indexed AS MATERIALIZED (
     -- The bits of an entry older than the centers are those of an earlier quantizer: an update reads its row in any case.
-    SELECT n.key, CASE WHEN n.version >= m.placed THEN n.geometry END AS geometry, NULL::bit({mark_bits}) AS marks, n.geometry IS NOT NULL AS told
+    SELECT n.key, CASE WHEN n.version >= m.placed THEN n.geometry END AS geometry, NULL::bit({mark_bits}) AS marks, n.geometry IS NOT NULL AS told, CASE WHEN n.geometry IS NOT NULL THEN n.included END AS included
     FROM newest n, foh.model m
     WHERE n.op = 'u' AND m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
     UNION ALL
-    SELECT l.key, l.geometry, l.marks, true FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
+    SELECT l.key, l.geometry, l.marks, true, l.included FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
     UNION ALL
-    SELECT f.key, NULL, NULL, true
+    SELECT f.key, NULL, NULL, true, NULL
     FROM foh.model m CROSS JOIN LATERAL (SELECT unnest(m.far::{key_type}[]) AS key) f LEFT JOIN present p ON p.key = f.key
     WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) AND (SELECT k.truncated = 0 FROM marker k)
       AND p.geometry IS NULL AND NOT EXISTS (SELECT FROM newest n WHERE n.key = f.key)
@@ -190,6 +197,7 @@ WITH marker AS (
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > greatest(2, {geometry_bits} / 256)
        OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask}) OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
+       OR i.included <> p.included AND NOT (SELECT x.included @> '[{"filled": false}]' FROM foh.index x WHERE x.id = {id})
 ), queued AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d
 )

@@ -187,7 +187,7 @@ $body$;
 -- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
-                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
+                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10 COST 10000
 -- Nothing is written: a node needs no transaction around what it is asked.
@@ -228,6 +228,10 @@ DECLARE
     by_bits boolean;
 BEGIN
     {refuse_arguments}
+    IF match IS NOT NULL THEN
+        RAISE EXCEPTION 'foh: index % is on a distributed table, whose searches take no match', {name}
+            USING ERRCODE = 'feature_not_supported', HINT = 'Ask with filter.';
+    END IF;
     path := pg_catalog.current_setting('search_path');
     IF filter IS NOT NULL THEN
         -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit

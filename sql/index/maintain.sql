@@ -7,7 +7,7 @@
 -- sampled, so that one does not depend on the other.
 CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
-RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[])
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included_typed})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
@@ -19,16 +19,16 @@ AS $body$
 BEGIN
     PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
+        RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
-        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of} FROM {source} s
+        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
                      WHERE s.{embedding} IS NOT NULL ORDER BY {key_order} LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
-        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of} FROM {source} s
+        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
                      WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {key_order} LIMIT wanted;
     ELSE
-        RETURN QUERY SELECT v.key, v.x, v.labels
-                     FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels
+        RETURN QUERY SELECT v.key, v.x, v.labels{included_of_v}
+                     FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}
                            FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
                            WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
                              AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v

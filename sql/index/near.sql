@@ -107,21 +107,21 @@ $body$;
           -- The nearest lists first: in the others, what is farther than all that is wanted need not be sorted. Marks are read where labels count.
           FROM (WITH nearer AS MATERIALIZED (
                     {distinct_open}SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
-                    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN lean > 0::float8 THEN l.marks END) AS marks
-                          FROM {list} l WHERE l.center = ANY (centers[:first]) AND truncated = 0) u{distinct_close}
+                    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
+                          FROM {list} l WHERE l.center = ANY (centers[:first]) AND truncated = 0) u{passing}{distinct_close}
                     ORDER BY 4 LIMIT most)
                 {distinct_open}SELECT n.key, n.marks, n.geometry, n.distance, n.seq FROM nearer n
                 UNION ALL
                 SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry, 0::bigint
-                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN lean > 0::float8 THEN l.marks END) AS marks
+                FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
                       FROM {list} l WHERE l.center = ANY (centers[first + 1:]) AND truncated = 0) u
-                WHERE u.geometry OPERATOR({vector}.<~>) query_geometry < coalesce((SELECT n.distance FROM nearer n OFFSET most - 1 LIMIT 1), 'infinity'::float8)
+                WHERE {passing_and}u.geometry OPERATOR({vector}.<~>) query_geometry < coalesce((SELECT n.distance FROM nearer n OFFSET most - 1 LIMIT 1), 'infinity'::float8)
                 UNION ALL
                 -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
                 SELECT t.key, t.marks, t.geometry, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
                 FROM (SELECT unnest(centers) AS center) c
-                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq FROM {stream} t
-                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{distinct_close}
+                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
+                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
                 ORDER BY 4 LIMIT most) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
@@ -151,20 +151,21 @@ $body$;
 -- foh: fragment second_look
 RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 
--- foh: function near, called by readers
--- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
--- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
--- First the geometry bits choose well more than are wanted. Then the nearest of them vote what kind of row the query is, and rows
--- that are known to be of another kind are put back (see second_look).
--- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
--- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
--- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
--- the farther away are the nearest of them, and the more lists are read. bits: the distance as the bits estimate it; null for keys that
--- must be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
--- with an estimate from bits.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
-                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
-                                  OUT scale float8, OUT fallback text)
+-- foh: fragment match_again
+-- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere. Fewer than half of what was to be expected say
+    -- so, or fewer than are wanted: then more lists are read. A list has about as many rows as the cube root of all.
+    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted
+                                              ELSE least(looked, greatest(wanted, 0.5 * share * probes * cbrt(pg_relation_size({item_text}) * 150 / 8192))) END)
+       AND NOT exhausted AND probes < 10000000 THEN
+        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
+        FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
+                             shortlist, recall, dial, times, false, share, tests) n;
+        RETURN;
+    END IF;
+    keys := keys[1:wanted];
+    bits := bits[1:wanted];
+
+-- foh: fragment near_body
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -202,6 +203,7 @@ DECLARE
     most bigint;
     -- How many lists are read before the others.
     first int;
+    {match_declared}
 BEGIN
     -- Planning is the largest cost of the first search of a connection. So a constant has the type of what it is compared with: otherwise
     -- PostgreSQL would try all operators of that name. LEAST and GREATEST compare as float8, whose operators the ORDER BY needs anyway.
@@ -214,13 +216,13 @@ BEGIN
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
     INTO scale, odd, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
-                 CASE WHEN probes IS NOT NULL OR share IS NULL THEN {probes_chosen} ELSE least({probes_chosen}::float8 * {more_probes}, 1e7::float8)::int END AS probes,
+                 {probes_for_share} AS probes,
                  {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
                   WHERE m.lean > 0::float8 AND coalesce({weight_code}, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
-          FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
-                FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m OFFSET 0) m
+          FROM (SELECT i.status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
+                FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.id = {id} OFFSET 0) m OFFSET 0) m
     CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
@@ -244,20 +246,22 @@ BEGIN
         END IF;
     END IF;
     exhausted := cardinality(centers) < probes;
+    {match_read}
     query_geometry := looks[1];
     query_above := looks[2];
     query_below := looks[3];
     apart := query_above OPERATOR({vector}.<~>) query_below;
-    looked := greatest({looked}, {looked_times}::float8 * wanted::float8);
+    looked := greatest({looked_at_least}, {looked_times}::float8 * wanted::float8);
     most := looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END;
     -- These lists should hold somewhat more than that.
-    first := 1 + most / 16;
+    first := {first_lists};
     IF lean > 0::float8 THEN
         {second_look}
     ELSE
         SELECT array_agg(f.key), array_agg(f.bits) INTO keys, bits
-        FROM (SELECT f.key, f.bits FROM ({found}) f ORDER BY f.bits LIMIT wanted) f;
+        FROM (SELECT f.key, f.bits FROM ({found}) f ORDER BY f.bits LIMIT {kept}) f;
     END IF;
+    {match_again}
     IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
         bits := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || bits;
@@ -266,3 +270,27 @@ BEGIN
     END IF;
 END
 $body$;
+
+-- foh: function near, called by readers
+-- The step of a search that reads our tables: the keys of the rows that are nearest by distance and by labels, in the lists
+-- and the stream entries of the nearest centers. One row of arrays: one call, one snapshot.
+-- First the geometry bits choose well more than are wanted. Then the nearest of them vote what kind of row the query is, and rows
+-- that are known to be of another kind are put back (see second_look).
+-- recall: the share of the nearest rows that a search is to find; the model knows how much must be read for it. dial: a
+-- factor of the learned weight; 0 leaves the labels out. times: how many times k keys to return, since some rows will not pass the
+-- filter. again: an earlier call with fewer probes did not find enough. share: about so many of all rows pass the filter; the fewer they are,
+-- the farther away are the nearest of them, and the more lists are read. bits: the distance as the bits estimate it; null for keys that
+-- must be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
+-- with an estimate from bits.
+CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+                                  again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
+{near_body}
+
+-- foh: function near_matching, called by readers
+-- The same for a search with a condition on included columns or labels. tests: see foh._matched. In the body of this function the placeholders
+-- of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
+CREATE OR REPLACE FUNCTION {near_matching}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+                                  again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text)
+{near_body}

@@ -1,7 +1,7 @@
 -- The search that users call, with their own rights, and what explains it.
 
 -- foh: function dial_factor, called by readers
--- The factor of the learned weights that the argument labels of a search stands for (see foh._dial_factor); option dial where it is null.
+-- The factor of the learned weights that the argument labels of a search stands for: none at 0, one at a half, fifty near 1; option dial where it is null.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {dial_factor}(labels float8) RETURNS float8
@@ -115,14 +115,15 @@ $body$;
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
 -- params ->> 'name'. labels, from 0 to 1, says how much the labels count: 0 asks for the nearest vectors and nothing else, 1 for the rows
 -- likeliest to share a label. recall, up to 1, asks for so much of the exact answer; 1 reads the source itself. max_distance: no row
--- farther than that; fewer than k rows come back where there are fewer.
+-- farther than that; fewer than k rows come back where there are fewer. match: a condition on included columns and labels, as data, such as
+-- {"price": {"<": 100}, "status": ["new", "used"]}: lists answer it without a look at the rows.
 -- distance: that of the row from the query, by the index's metric; null where nothing was read from the source (shortlist 0). score: what
 -- the rows are ordered by, the distance and what the labels add to it.
 -- There is no SET search_path: the filter must see the functions that its author sees. So our own code
 -- names every operator and function with its schema.
 CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
-                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
+                                    recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 SET plan_cache_mode = force_generic_plan
@@ -138,6 +139,10 @@ AS $body$
 DECLARE
     near pg_catalog.record;
     dial pg_catalog.float8 := {dial_factor}(labels);
+    -- What rows must fulfil, in SQL over the row s; null where nothing is asked. What of it the lists can tell.
+    condition pg_catalog.text;
+    matched pg_catalog.record;
+    tests pg_catalog.jsonb;
     -- How a condition is best answered, and about how many of the rows pass it.
     way pg_catalog.record;
     share pg_catalog.float8;
@@ -153,23 +158,32 @@ DECLARE
     settled int;
 BEGIN
     {refuse_arguments}
+    IF (filter IS NOT NULL OR match IS NOT NULL) AND pg_catalog.to_regclass({source_text}) IS NULL THEN
+        PERFORM foh._refuse_changed({name});
+    END IF;
     IF filter IS NOT NULL THEN
-        IF pg_catalog.to_regclass({source_text}) IS NULL THEN
-            PERFORM foh._refuse_changed({name});
-        END IF;
         -- The filter must fit between brackets here and between parentheses below. Text that closes one of them does not fit the
         -- other, so only a single expression passes.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
+        condition := filter;
+    END IF;
+    IF match IS NOT NULL THEN
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
+        tests := matched.tests;
+        condition := CASE WHEN filter IS NULL THEN matched.condition
+                          ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
+    END IF;
+    IF condition IS NOT NULL THEN
         way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+                $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions}, filter IS NOT NULL,
             -- Rows that are read exactly are ranked by distance alone, as in a small index.
             CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END);
         share := way.share;
         IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
-            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, filter, params, max_distance, way.most) f;
+            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
                 RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
                 RETURN;
@@ -177,14 +191,23 @@ BEGIN
             -- PostgreSQL was wrong, and nobody knows how many rows pass.
             share := 0.25;
         END IF;
-        times := least(pg_catalog.ceil(1 OPERATOR(pg_catalog./) share), 10000000);
+        -- What the lists can tell need not be looked up.
+        IF tests IS NULL THEN
+            times := least(pg_catalog.ceil(1 OPERATOR(pg_catalog./) share), 10000000);
+        ELSIF filter IS NOT NULL OR tests OPERATOR(pg_catalog.?) 'labels_none' THEN
+            times := 4;
+        END IF;
     END IF;
-    near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
+    IF tests IS NULL THEN
+        near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
+    ELSE
+        near := {near_matching}(query, k, probes, shortlist, recall, dial, times, false, share, tests);
+    END IF;
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     WHILE near.fallback IS NULL LOOP
-        IF filter IS NOT NULL THEN
+        IF condition IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
@@ -192,7 +215,7 @@ BEGIN
                       FROM (SELECT e.key, e.bits, e.lean, {exact_distance}(s.x, $1) AS distance
                             FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS bits, pg_catalog.unnest($5) AS lean) e
                             CROSS JOIN LATERAL (SELECT {to_vector} AS x FROM {source} s WHERE {s_is_e} AND (
-                                $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+                                $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
                             ) OFFSET 0) s
                             WHERE s.x IS NOT NULL OFFSET 0) d
                       WHERE $6 IS NULL OR d.distance OPERATOR(pg_catalog.<=) $6
@@ -241,12 +264,16 @@ BEGIN
             -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
             -- nothing pass says nothing about the distance.
             more := 4;
-            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+            settled := CASE WHEN condition IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
         END IF;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
-        near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
+        IF tests IS NULL THEN
+            near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
+        ELSE
+            near := {near_matching}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true, share, tests);
+        END IF;
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(condition, 'true'), params, max_distance) AS f) r;
 END
 $body$;
 
@@ -283,7 +310,7 @@ $body$;
 -- foh: function explain, called by readers
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
 CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL)
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -300,6 +327,9 @@ DECLARE
     geometry bit({geometry_bits});
     centers int[];
     s record;
+    -- How match is answered: see foh._way.
+    share float8;
+    most bigint;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
@@ -310,7 +340,12 @@ BEGIN
         -- find all other locks taken.
         PERFORM foh._open({tables_text});
     END IF;
-    SELECT m.*, {probes_chosen} AS probed, {shortlist_chosen} AS ranked INTO chosen
+    IF match IS NOT NULL THEN
+        -- The text of the condition is made here, of values. It is planned, and not run.
+        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included_text}, {label_conditions_text}, match)).condition, NULL),
+                        pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END) w;
+    END IF;
+    SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
     centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
@@ -326,12 +361,15 @@ BEGIN
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
                                   AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
+            ('condition', CASE WHEN match IS NULL THEN NULL
+                               ELSE format('about %s %% of the rows pass: ', round((100 * share)::numeric, 2))
+                                    || CASE WHEN most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
                                    1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
             ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
             ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
-        ) AS v (step, value);
+        ) AS v (step, value) WHERE v.value IS NOT NULL;
 END
 $body$;
 

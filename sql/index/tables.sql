@@ -66,6 +66,7 @@ CREATE TABLE {list} (
     geometry bit({geometry_bits})[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit({mark_bits})[] NOT NULL,
+    {included_lists}
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
@@ -108,6 +109,7 @@ CREATE TABLE {stream} (
     marks      bit({mark_bits}),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
+    {included_stream}
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);

@@ -110,18 +110,18 @@ $body$;
         -- Keys alone: whoever reads such an entry looks at the row as it is then.
         INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
     ELSIF nested THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks)
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT e.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                  SELECT {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
+        FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                  SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center)
         SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
     ELSE
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh)
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
-        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels FROM (SELECT NEW.*) s OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
+        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, TG_OP = 'INSERT') r;
         IF TG_OP = 'UPDATE' AND ({key_changed}) THEN
             INSERT INTO {stream} (key, op, version, center)
@@ -144,25 +144,25 @@ $body$;
             -- Keys alone: whoever reads such an entry looks at the row as it is then.
             INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
         ELSE
-            INSERT INTO {stream} (key, op, version, center, geometry, marks)
-            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-            FROM (SELECT e.key, w.x, w.labels FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                      SELECT {vector_once} AS x, {labels_of} AS labels FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+            INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
+            FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
                  LATERAL {record}(v.key, v.x, v.labels, false) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh)
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
-        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
+        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version, center)
         SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
     ELSE
         -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
-        INSERT INTO {stream} (key, op, version, center, geometry, marks)
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks
-        FROM (SELECT {key_of_s_or_o} AS key, {vector_once} AS x, {labels_of} AS labels
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
+        FROM (SELECT {key_of_s_or_o} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s}
               FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
               WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;

@@ -78,21 +78,6 @@ BEGIN
 END
 $function$;
 
--- A clause for functions that look a table up in pg_class: Citus hides shards there, and some indexes follow one. Empty for all other tables.
-CREATE OR REPLACE FUNCTION foh._shows_shards(relation oid) RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    hidden boolean := false;
-BEGIN
-    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
-        EXECUTE 'SELECT relation_is_a_known_shard($1)' INTO hidden USING relation::regclass;
-    END IF;
-    RETURN CASE WHEN hidden THEN E'\nSET citus.override_table_visibility = off' ELSE '' END;
-END
-$function$;
-
 -- Changes two settings of Citus for work on an index, and returns what they were, for foh._end_local; null where there is no Citus.
 -- One keeps changes of schema foh on this node: Citus would repeat them on the workers. The other
 -- shows shards in the catalog: the index of a reference table follows the copy on this node. An error undoes both.
@@ -169,14 +154,21 @@ AS $function$
 DECLARE
     schema constant text := (parse_ident(i.source_name))[1];
     base constant text := (parse_ident(i.source_name))[2];
+    hidden boolean := false;
+    -- A clause for functions that look a table up in pg_class: Citus hides shards there, and some indexes follow one.
+    shows_shards jsonb;
 BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        EXECUTE 'SELECT relation_is_a_known_shard($1)' INTO hidden USING i.source;
+    END IF;
+    shows_shards := jsonb_build_object('shows_shards', CASE WHEN hidden THEN E'\nSET citus.override_table_visibility = off' ELSE '' END);
     IF foh._citus_kind(i.source) IS DISTINCT FROM 'distributed' THEN
-        RETURN jsonb_build_object(
+        RETURN shows_shards || jsonb_build_object(
             'distributed', false,
             'stream_and_inbox', format('foh.%I', i.name || '_stream'),
             'source_rows_or_table', i.source_name);
     END IF;
-    RETURN foh._node_names(i) || jsonb_build_object(
+    RETURN shows_shards || foh._node_names(i) || jsonb_build_object(
         'distributed', true,
         -- Keys that wait count as entries without bits, newer than all others.
         'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '

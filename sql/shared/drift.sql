@@ -2,7 +2,8 @@
 -- and column that the index reads (type foh.described): foh._recorded has the one that was recorded, foh._present the one of today, and
 -- foh._differences compares them. Triggers and searches, which cannot afford that, ask for the same in short: the last three functions.
 
--- What was recorded of the tables and columns that an index reads. Labels count without the length of their type, embeddings with it, and
+-- What was recorded of the tables and columns that an index reads. Labels count without the length of their type, embeddings and included
+-- columns with it, and
 -- the columns of a key are never null.
 -- No SET search_path here and in foh._present: all callers set one. A function with a setting of its own is not inlined, which would slow
 -- searches down.
@@ -20,6 +21,8 @@ AS $function$
                 UNION ALL
                 SELECT 40 + n, 'labels_key', i.labels_from_oid, i.labels_key_attnum, i.labels_key, n FROM generate_series(1, cardinality(i.labels_key)) n
                ) AS k (at, role, relation, numbers, names, part)
+          UNION ALL
+          SELECT 50 + (c ->> 'slot')::int, 'included', i.source_oid, (c ->> 'attnum')::int, c ->> 'name', c ->> 'declared' FROM jsonb_array_elements(i.included) c
          ) AS d (at, role, relation, number, name, type)
     WHERE d.name IS NOT NULL
 $function$;
@@ -31,6 +34,7 @@ LANGUAGE sql STABLE
 AS $function$
     SELECT w.at, w.role, t.oid, a.attnum, CASE w.number WHEN 0 THEN foh._qualified(t.oid) ELSE a.attname::text END,
            CASE WHEN w.number = 0 THEN w.type
+                WHEN w.role = 'included' THEN format_type(a.atttypid, a.atttypmod)
                 WHEN w.role <> 'embedding' THEN format_type(a.atttypid, NULL) || CASE WHEN w.role = 'key' AND NOT a.attnotnull THEN ' NULL' ELSE '' END
                 ELSE coalesce(foh._embedding_type(a.atttypid) || coalesce('(' || nullif(a.atttypmod, -1) || ')', ''), format_type(a.atttypid, a.atttypmod)) END
     FROM (SELECT w.*, (CASE w.relation WHEN i.labels_from_oid THEN i.labels_from ELSE i.source END)::oid AS oid FROM foh._recorded(i) w) w
@@ -207,7 +211,7 @@ AS $function$
                                   OR (pg_identify_object_as_address('pg_class'::regclass, i.%1$s, a.attnum)).object_names[3] = a.attname::text
                                      AND (SELECT CASE count(*) WHEN 1 THEN min(c.relfilenode) END FROM pg_class c WHERE c.oid = i.%1$s) = coalesce(pg_relation_filenode(i.%1$s), 0)))$$,
                t.relation, parse_ident(t.name), (parse_ident(t.name))[1], t.count, t.columns, t.conditions), ' AND ' ORDER BY t.relation DESC)
-    FROM (SELECT c.relation, c.relation_name AS name, count(*), array_agg(c.name) AS columns,
+    FROM (SELECT c.relation, c.relation_name AS name, count(DISTINCT c.name), array_agg(c.name) AS columns,
                  string_agg(format('a.attname = %L AND %s%s AND (a.attnum = %s OR i.%s <> i.%5$s_oid)', c.name,
                                    CASE WHEN c.role = 'embedding' AND i.embedding_type NOT LIKE '%[]'
                                         THEN format('CASE format_type(a.atttypid, a.atttypmod) WHEN %L THEN has_schema_privilege(%L, ''USAGE'') ELSE false END',
@@ -215,6 +219,7 @@ AS $function$
                                         -- The type of labels may be the application's own. Its name is compared: a type that was renamed or
                                         -- dropped must not make a write fail.
                                         WHEN c.role = 'labels' THEN format('format_type(a.atttypid, NULL) = %L', c.type)
+                                        WHEN c.role = 'included' THEN format('format_type(a.atttypid, a.atttypmod) = %L', c.type)
                                         ELSE format('a.atttypid = %L::regtype', c.type) END,
                                    CASE c.role WHEN 'key' THEN ' AND a.attnotnull' END, c.number, c.relation),
                             ' OR ') AS conditions

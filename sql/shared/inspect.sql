@@ -23,14 +23,16 @@ AS $function$
     FROM pg_class c WHERE c.oid = relation
 $function$;
 
--- Refuses tables on which triggers would not see every write, each with its reason.
+-- Refuses tables on which triggers would not see every write, or with which foh's owner may not do what an index needs.
 CREATE OR REPLACE FUNCTION foh._inspect_table(relation oid) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
+    ours constant name := foh._owner();
     c pg_class;
     refusal text;
+    lacking text;
 BEGIN
     SELECT * INTO c FROM pg_class WHERE oid = relation;
     IF NOT FOUND THEN
@@ -39,6 +41,23 @@ BEGIN
     refusal := foh._refusal(c.oid);
     IF refusal IS NOT NULL THEN
         RAISE EXCEPTION 'foh: % %', foh._qualified(c.oid), refusal USING ERRCODE = 'wrong_object_type';
+    END IF;
+    PERFORM foh._refuse_owner(relation);
+    lacking := concat_ws('; ',
+        CASE WHEN NOT has_schema_privilege(ours, (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'vector'), 'USAGE')
+             THEN format('GRANT USAGE ON SCHEMA %s TO %I', foh._vector_schema(), ours) END,
+        CASE WHEN NOT has_schema_privilege(ours, c.relnamespace, 'USAGE') THEN format('GRANT USAGE ON SCHEMA %s TO %I', c.relnamespace::regnamespace, ours) END,
+        CASE WHEN NOT (has_table_privilege(ours, c.oid, 'SELECT') AND has_table_privilege(ours, c.oid, 'TRIGGER'))
+             THEN format('GRANT SELECT, TRIGGER ON %s TO %I', foh._qualified(relation), ours) END);
+    IF lacking <> '' THEN
+        RAISE EXCEPTION 'foh: role %, which schema foh belongs to, lacks rights that an index on % needs', quote_ident(ours), foh._qualified(relation)
+            USING ERRCODE = 'insufficient_privilege', HINT = lacking || ';';
+    END IF;
+    IF foh._hides_rows(c) THEN
+        RAISE EXCEPTION 'foh: row-level security of % applies to %, as whom an index reads all rows', foh._qualified(relation), quote_ident(ours)
+            USING ERRCODE = 'wrong_object_type',
+                  HINT = CASE WHEN c.relforcerowsecurity THEN format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY; and let the application write as another role.', foh._qualified(relation))
+                              ELSE format('ALTER TABLE %s OWNER TO %I;', foh._qualified(relation), ours) END;
     END IF;
 END
 $function$;
@@ -121,9 +140,6 @@ BEGIN
     SELECT * INTO c FROM pg_class WHERE oid = i.source;
     i.source_oid := c.oid;
     i.source_name := foh._qualified(c.oid);
-
-    PERFORM foh._check_rights(i.source);
-
     i := foh._inspect_key(i);
 
     a := foh._attribute(i.source, i.embedding, 'embedding');
@@ -139,7 +155,6 @@ BEGIN
     i.labels_type := NULL;
     IF i.labels_from IS NOT NULL THEN
         PERFORM foh._inspect_table(i.labels_from);
-        PERFORM foh._check_rights(i.labels_from);
         i.labels_from_oid := i.labels_from;
         i.labels_from_name := foh._qualified(i.labels_from);
         i := foh._inspect_labels_key(i);

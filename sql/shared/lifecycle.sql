@@ -18,7 +18,8 @@ CREATE OR REPLACE FUNCTION foh.create_index(
     neighbors int DEFAULT NULL,
     probes int DEFAULT NULL,
     label_weight float8 DEFAULT NULL,
-    options jsonb DEFAULT '{}'
+    options jsonb DEFAULT '{}',
+    include name[] DEFAULT '{}'
 ) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -58,16 +59,17 @@ BEGIN
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
         'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
     i := foh._inspect_source(i);
+    i.included := foh._inspect_included(i, include, NULL);
     i.dimensions := foh._check_dimensions(i, dimensions);
     i.geometry := foh._geometry_bits(foh._turned_numbers(i.dimensions, i.distance), (i.options ->> 'geometry')::int);
 
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_types, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
-                           labels_from_name, labels_key, labels_key_attnum, dimensions, geometry, bits, distance, options,
+                           labels_from_name, labels_key, labels_key_attnum, included, dimensions, geometry, bits, distance, options,
                            row_triggers, several, status)
     VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_types, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
-            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.dimensions, i.geometry, i.bits, i.distance, i.options,
+            i.labels_from_name, i.labels_key, i.labels_key_attnum, i.included, i.dimensions, i.geometry, i.bits, i.distance, i.options,
             i.row_triggers, (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0, 'building')
     RETURNING * INTO i;
     INSERT INTO foh.updating (index) VALUES (i.id);
@@ -118,11 +120,12 @@ BEGIN
         embedding = new.embedding, embedding_attnum = new.embedding_attnum, embedding_type = new.embedding_type,
         embedding_typmod = new.embedding_typmod, labels = new.labels, labels_attnum = new.labels_attnum, labels_type = new.labels_type,
         labels_from_oid = new.labels_from_oid, labels_from_name = new.labels_from_name, labels_key = new.labels_key,
-        labels_key_attnum = new.labels_key_attnum, options = new.options, row_triggers = new.row_triggers, several = new.several
+        labels_key_attnum = new.labels_key_attnum, included = new.included, options = new.options, row_triggers = new.row_triggers, several = new.several
     WHERE id = old.id;
     IF new.key <> old.key THEN
         PERFORM foh._rename_key(old, new);
     END IF;
+    PERFORM foh._replace_included(old, new);
     IF (new.labels IS NULL) <> (old.labels IS NULL) THEN
         EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'change_marks'), foh._names(new));
     END IF;
@@ -161,8 +164,9 @@ END
 $function$;
 
 -- Changes options of an index; foh._options says when each takes effect. The next update encodes everything again where homes,
--- neighbors or label_weight have changed.
-CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb) RETURNS text
+-- neighbors or label_weight have changed. include: the columns that the index is to include from now on; the next update fills in new ones,
+-- and until then conditions on them are answered from the table.
+CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb DEFAULT '{}', include name[] DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 -- Settings of the session that change how text is read, names are quoted or numbers are written must not get into what is rendered here.
@@ -189,6 +193,9 @@ BEGIN
         PERFORM foh._remove_triggers(old);
     END IF;
     new := foh._inspect_source(new);
+    IF include IS NOT NULL THEN
+        new.included := foh._inspect_included(new, include, old);
+    END IF;
     new := foh._replace_index(old, new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
@@ -212,18 +219,25 @@ DECLARE
     old foh.index := foh._index(name);
     new foh.index := old;
     citus constant text[] := foh._begin_local();
+    include name[] := '{}';
     c record;
 BEGIN
     PERFORM foh._require_owner();
     PERFORM foh._lock(old.id);
     PERFORM foh._refuse_dropped(old);
     FOR c IN SELECT w.role, w.name, coalesce(CASE w.role WHEN 'embedding' THEN refresh.embedding WHEN 'labels' THEN refresh.labels END, p.name) AS present
-             FROM foh._recorded(old) w JOIN foh._present(old) p ON p.at = w.at WHERE w.number > 0
+             FROM foh._recorded(old) w JOIN foh._present(old) p ON p.at = w.at WHERE w.number > 0 ORDER BY w.at
     LOOP
         CASE c.role
             WHEN 'embedding' THEN new.embedding := c.present;
             WHEN 'labels' THEN new.labels := c.present;
             WHEN 'labels_key' THEN new.labels_key[array_position(old.labels_key, c.name::name)] := c.present;
+            WHEN 'included' THEN
+                IF c.present IS NULL THEN
+                    RAISE NOTICE 'foh: column % is gone, and index % includes it no longer', quote_ident(c.name), quote_literal(name);
+                    CONTINUE;
+                END IF;
+                include := include || c.present::name;
             WHEN 'key' THEN new.key[array_position(old.key, c.name::name)] := c.present;
         END CASE;
         IF c.present IS NULL THEN
@@ -237,6 +251,7 @@ BEGIN
         new.labels := refresh.labels;
     END IF;
     new := foh._inspect_source(new);
+    new.included := foh._inspect_included(new, include, old);
     new := foh._replace_index(old, new);
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);

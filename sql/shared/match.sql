@@ -1,8 +1,7 @@
 -- Columns that an index keeps beside its rows, and the conditions that a search has on them.
 
--- The type in which lists and stream keep a column; null for types that cannot be included. A domain is kept as what it is a domain over, an
--- enum as text: a column of ours of the application's type would keep the application from dropping that type.
-CREATE OR REPLACE FUNCTION foh._included_type(type oid) RETURNS text
+-- The type itself, or what it is a domain over.
+CREATE OR REPLACE FUNCTION foh._base_type(type oid) RETURNS oid
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -11,13 +10,228 @@ AS $function$
         UNION ALL
         SELECT t.oid, t.typtype, t.typbasetype FROM base b JOIN pg_type t ON b.typtype = 'd' AND t.oid = b.typbasetype
     )
-    SELECT CASE WHEN b.typtype = 'e' OR b.oid = 'varchar'::regtype THEN 'text'
-                WHEN b.oid IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype, 'float8'::regtype,
-                               'boolean'::regtype, 'text'::regtype, 'uuid'::regtype, 'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
-                THEN format_type(b.oid, NULL) END
-    FROM base b WHERE b.typtype <> 'd'
+    SELECT b.oid FROM base b WHERE b.typtype <> 'd'
 $function$;
 
+-- The type in which lists and stream keep a column; null for types that cannot be included. An enum is kept as text: a column of ours of
+-- the application's type would keep the application from dropping that type.
+CREATE OR REPLACE FUNCTION foh._included_type(type oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN t.typtype = 'e' OR t.oid = 'varchar'::regtype THEN 'text'
+                WHEN t.oid IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype, 'float8'::regtype,
+                               'boolean'::regtype, 'text'::regtype, 'uuid'::regtype, 'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
+                THEN format_type(t.oid, NULL) END
+    FROM pg_type t WHERE t.oid = foh._base_type(type)
+$function$;
+
+-- The columns that an index includes, as table foh.index keeps them: the column's name and number, its type as declared, the type of a value of it in
+-- SQL, the type it is kept in, whether it is an enum, the number of our column that holds it (slot), and whether the lists have it already
+-- (filled). old: the index as it was; a column that stays keeps its slot. Null for a new index, whose lists are empty.
+CREATE OR REPLACE FUNCTION foh._inspect_included(i foh.index, include name[], old foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    included jsonb := '[]';
+    slots int := coalesce((SELECT max((c ->> 'slot')::int) FROM jsonb_array_elements(old.included) c), 0);
+    wanted name;
+    a pg_attribute;
+    kept text;
+    enum boolean;
+    before jsonb;
+BEGIN
+    FOREACH wanted IN ARRAY coalesce(include, '{}') LOOP
+        a := foh._attribute(i.source, wanted, 'include');
+        kept := foh._included_type(a.atttypid);
+        enum := (SELECT t.typtype = 'e' FROM pg_type t WHERE t.oid = foh._base_type(a.atttypid));
+        IF kept IS NULL THEN
+            RAISE EXCEPTION 'foh: column % of % is of type %, and cannot be included', quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod)
+                USING ERRCODE = 'datatype_mismatch',
+                      HINT = 'Columns of type smallint, integer, bigint, numeric, real, double precision, boolean, text, varchar, uuid, date, timestamp, timestamptz and enums can be.';
+        ELSIF included @> jsonb_build_array(jsonb_build_object('name', wanted)) THEN
+            RAISE EXCEPTION 'foh: column % is to be included twice', quote_ident(wanted) USING ERRCODE = 'duplicate_column';
+        ELSIF foh._citus_kind(i.source) = 'distributed' THEN
+            RAISE EXCEPTION 'foh: % is distributed, and an index on it cannot include columns', i.source_name
+                USING ERRCODE = 'feature_not_supported', HINT = 'Leave include out, and ask with filter.';
+        END IF;
+        -- In a restored database the numbers of columns may differ, so names are compared.
+        before := (SELECT c FROM jsonb_array_elements(old.included) c
+                   WHERE c ->> 'declared' = format_type(a.atttypid, a.atttypmod)
+                     AND CASE WHEN old.source_oid = i.source_oid THEN (c ->> 'attnum')::int = a.attnum ELSE c ->> 'name' = a.attname END);
+        IF before IS NULL THEN
+            slots := slots + 1;
+        END IF;
+        included := included || jsonb_build_object(
+            'name', a.attname, 'attnum', a.attnum, 'declared', format_type(a.atttypid, a.atttypmod), 'kept', kept,
+            'type', CASE WHEN enum THEN format_type(foh._base_type(a.atttypid), NULL)
+                         -- These are names and not words of the language: another search_path could hide them.
+                         WHEN kept IN ('text', 'uuid', 'date') THEN 'pg_catalog.' || kept ELSE kept END,
+            'enum', enum,
+            'slot', coalesce((before ->> 'slot')::int, slots), 'filled', coalesce((before ->> 'filled')::boolean, old IS NULL));
+    END LOOP;
+    RETURN included;
+END
+$function$;
+
+-- Adds columns to lists and stream for what the index includes now, and drops those for what it no longer includes.
+CREATE OR REPLACE FUNCTION foh._replace_included(old foh.index, new foh.index) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    names constant jsonb := foh._names(new);
+    was constant jsonb := coalesce((SELECT jsonb_object_agg(c ->> 'slot', c ->> 'kept') FROM jsonb_array_elements(old.included) c), '{}');
+    is_now constant jsonb := coalesce((SELECT jsonb_object_agg(c ->> 'slot', c ->> 'kept') FROM jsonb_array_elements(new.included) c), '{}');
+    c record;
+BEGIN
+    IF was = is_now THEN
+        RETURN;
+    END IF;
+    -- Whoever writes to the table now would still do so by the old trigger: wait for them, and let the others wait.
+    PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', true);
+    FOR c IN SELECT e.key AS slot FROM jsonb_each(was) e WHERE NOT is_now ? e.key LOOP
+        EXECUTE foh._render(format('ALTER TABLE {list} DROP COLUMN included_%1$s; ALTER TABLE {stream} DROP COLUMN included_%1$s', c.slot), names);
+    END LOOP;
+    FOR c IN SELECT e.key AS slot, e.value AS kept FROM jsonb_each_text(is_now) e WHERE NOT was ? e.key ORDER BY e.key::int LOOP
+        EXECUTE foh._render(format('ALTER TABLE {list} ADD COLUMN included_%1$s %2$s[]; ALTER TABLE {list} ALTER COLUMN included_%1$s SET STORAGE EXTERNAL; '
+                                   'ALTER TABLE {stream} ADD COLUMN included_%1$s %2$s', c.slot, c.kept), names);
+    END LOOP;
+    -- Its columns are other ones now, which CREATE OR REPLACE cannot do.
+    FOR c IN SELECT p.oid::regprocedure AS signature FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = old.name || '_rows' LOOP
+        EXECUTE format('DROP FUNCTION %s', c.signature);
+    END LOOP;
+    -- A build that was interrupted has filled in other columns.
+    DELETE FROM foh.model_state s WHERE s.index = old.id AND s.version = 0 AND s.name IN ('plan', 'plan_learner', 'position');
+END
+$function$;
+
+-- What the placeholders stand for that have to do with included columns; see foh._names. A name ends in what the columns are read from:
+--   included_names         our columns, after others in a list
+--   included_of_s, _v, _w  their values, after others: from a row s of the source, from v or w, which have our columns
+--   included_texts_...     their values as an array of text
+--   included_unnested      our columns of a list l, one row for each entry
+--   included_lists, included_stream, included_typed    their definitions
+CREATE OR REPLACE FUNCTION foh._included_names(i foh.index) RETURNS jsonb
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT jsonb_build_object(
+        'included_names', coalesce(string_agg(', ' || c.ours, ''), ''),
+        'included_of_s', coalesce(string_agg(format(', s.%I::%s AS %s', c.name, c.kept, c.ours), ''), ''),
+        'included_of_v', coalesce(string_agg(', v.' || c.ours, ''), ''),
+        'included_of_w', coalesce(string_agg(', w.' || c.ours, ''), ''),
+        'included_texts_s', format('ARRAY[%s]::text[]', string_agg(format('s.%I::%s::text', c.name, c.kept), ', ')),
+        'included_texts_t', format('ARRAY[%s]::text[]', string_agg(format('t.%s::text', c.ours), ', ')),
+        'included_texts_u', format('ARRAY[%s]::text[]', string_agg(format('u.%s::text', c.ours), ', ')),
+        'included_unnested', coalesce(string_agg(format(', unnest(l.%1$s) AS %1$s', c.ours), ''), ''),
+        'included_lists', coalesce(string_agg(format('%s %s[],', c.ours, c.kept), ' '), ''),
+        'included_stream', coalesce(string_agg(format('%s %s,', c.ours, c.kept), ' '), ''),
+        'included_typed', coalesce(string_agg(format(', %s %s', c.ours, c.kept), ''), ''))
+    FROM (SELECT c ->> 'name' AS name, c ->> 'kept' AS kept, 'included_' || (c ->> 'slot') AS ours
+          FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (c, at) ORDER BY c.at) c
+$function$;
+
+-- What the placeholders of fragment near_body stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
+-- argument tests and compares. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
+-- without_1 (sets), above_1, from_1, below_1 and upto_1 (bounds), nulls_1 (whether a NULL passes). See foh._match_column.
+-- The signature of labels tells which rows cannot have a label. A label that is not in the dictionary is in no signature, and an entry of the
+-- stream may be older than the dictionary: there the row itself is asked.
+CREATE OR REPLACE FUNCTION foh._matching_names(i foh.index, matching boolean) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    made record;
+    marks constant text := format('B''%s''', repeat('0', i.bits + CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END));
+    labels constant text := CASE WHEN i.labels IS NOT NULL THEN
+        '(any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0) AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
+BEGIN
+    IF NOT matching THEN
+        RETURN jsonb_build_object(
+            'match_declared', '', 'match_read', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
+            'passing_stream', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
+            'fewer_rows', '0.6::float8');
+    END IF;
+    SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
+           string_agg(format('asked_%1$s, nulls_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
+           string_agg(format($$tests ? '%1$s nulls' AND (i.included -> %3$s ->> 'filled')::boolean, (tests ->> '%1$s nulls')::boolean, (tests ->> '%1$s among')::%2$s[], (tests ->> '%1$s without')::%2$s[], (tests ->> '%1$s >')::%2$s, (tests ->> '%1$s >=')::%2$s, (tests ->> '%1$s <')::%2$s, (tests ->> '%1$s <=')::%2$s$$,
+                             c.at, c.kept, c.at - 1), ', ') AS "values",
+           coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
+           coalesce(string_agg(', t.included_' || c.slot, ''), '') AS streamed,
+           coalesce(string_agg(format('(NOT asked_%1$s OR CASE WHEN %%1$s.included_%2$s IS NULL THEN nulls_%1$s ELSE '
+                                      '(among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s)) '
+                                      'AND (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
+                                      'AND (below_%1$s IS NULL OR %%1$s.included_%2$s%3$s < below_%1$s) AND (upto_%1$s IS NULL OR %%1$s.included_%2$s%3$s <= upto_%1$s) END)',
+                                      c.at, c.slot, replace(c.collated, '%', '%%%%')), ' AND '), 'true') AS passing
+    INTO made
+    FROM (SELECT c.at, c.value ->> 'kept' AS kept, c.value ->> 'slot' AS slot,
+                 CASE WHEN c.value ->> 'kept' = 'text' AND NOT (c.value ->> 'enum')::boolean THEN foh._collate(i.source, (c.value ->> 'name')::name) ELSE '' END AS collated
+          FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at) c;
+    RETURN jsonb_build_object(
+        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint;',
+        'match_read', CASE WHEN made.variables IS NULL THEN '' ELSE format('SELECT %s INTO %s FROM foh.index i WHERE i.id = %s;', made."values", made.variables, i.id) END
+            || CASE WHEN i.labels IS NULL THEN '' ELSE format($$
+    IF tests ? 'labels_any' OR tests ? 'labels_all' THEN
+        SELECT CASE WHEN count(*) FILTER (WHERE d.name = ANY ((tests ->> 'labels_any')::text[])) = (SELECT count(DISTINCT u.name) FROM unnest((tests ->> 'labels_any')::text[]) AS u (name))
+                    THEN bit_or(set_bit(%1$s, d.label %% 64, 1)) FILTER (WHERE d.name = ANY ((tests ->> 'labels_any')::text[])) END,
+               bit_or(set_bit(%1$s, d.label %% 64, 1)) FILTER (WHERE d.name = ANY ((tests ->> 'labels_all')::text[]))
+        INTO any_labels, all_labels
+        FROM (SELECT DISTINCT u.name FROM unnest(coalesce((tests ->> 'labels_any')::text[], '{}') || coalesce((tests ->> 'labels_all')::text[], '{}')) AS u (name)) u
+        CROSS JOIN LATERAL (SELECT d.name, d.label FROM foh.label d WHERE d.name = u.name AND d.index + 0 = %2$s OFFSET 0) d;
+        model_version := (SELECT i.version FROM foh.index i WHERE i.id = %2$s);
+    END IF;$$, marks, i.id) END,
+        'included_asked', made.asked,
+        'included_streamed', made.streamed || ', t.version',
+        'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
+        'passing_and', format('%s AND %s AND ', format(made.passing, 'u'), format(labels, 'u')),
+        'marks_read', 'lean > 0::float8 OR any_labels IS NOT NULL OR all_labels IS NOT NULL',
+        'first_lists', 'least(1 + most / (16 * coalesce(share, 1)), 1e6)::int',
+        'kept', 'looked',
+        'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
+        'looked_at_least', 240,
+        'fewer_rows', '0.75::float8');
+END
+$function$;
+
+-- How conditions on the labels are written for an index, over the row s of its source, with %s for an array of labels; null where it has none.
+CREATE OR REPLACE FUNCTION foh._label_conditions(i foh.index) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    label constant text := 's.' || replace(quote_ident(i.labels), '%', '%%');
+    kind constant text := (SELECT foh._label_kind(a.atttypid) FROM pg_attribute a
+                           WHERE a.attrelid = i.source AND i.labels_from IS NULL AND a.attname = i.labels AND NOT a.attisdropped);
+    -- As it is where it can be, so that an index of the application's is used.
+    plain constant boolean := i.labels_type IN ('text', 'text[]', 'character varying', 'character varying[]');
+    written text;
+    lookup text;
+BEGIN
+    IF i.labels IS NULL THEN
+        RETURN NULL;
+    ELSIF i.labels_from IS NOT NULL THEN
+        lookup := replace(format('(SELECT FROM %s t WHERE %s AND t.%I::pg_catalog.text OPERATOR(pg_catalog.=) ', i.labels_from_name,
+                                 (SELECT string_agg(format('t.%I OPERATOR(pg_catalog.=) s.%I%s', i.labels_key[n], i.key[n], foh._collate(i.labels_from, i.labels_key[n])), ' AND ')
+                                  FROM generate_subscripts(i.key, 1) n), i.labels), '%', '%%');
+        RETURN jsonb_build_object(
+            'any', 'EXISTS ' || lookup || 'ANY (%s::pg_catalog.text[]))',
+            'all', 'NOT EXISTS (SELECT FROM pg_catalog.unnest(%s::pg_catalog.text[]) AS u (name) WHERE NOT EXISTS ' || lookup || 'u.name))',
+            'none', 'NOT EXISTS ' || lookup || 'ANY (%s::pg_catalog.text[]))');
+    ELSIF kind = 'json' THEN
+        written := format('(pg_catalog.jsonb_typeof(%1$s) OPERATOR(pg_catalog.<>) ''object'' AND %1$s OPERATOR(pg_catalog.%%s) %%%%s::pg_catalog.text[])', label);
+        RETURN jsonb_build_object('any', format(written, '?|'), 'all', format(written, '?&'), 'none', 'coalesce(NOT ' || format(written, '?|') || ', true)');
+    ELSIF kind = 'many' THEN
+        written := format('(%s%s OPERATOR(pg_catalog.%%s) %%%%s::pg_catalog.text[])', label, CASE WHEN i.labels_type <> 'text[]' THEN '::pg_catalog.text[]' END);
+        RETURN jsonb_build_object('any', format(written, '&&'), 'all', format(written, '@>'), 'none', 'coalesce(NOT ' || format(written, '&&') || ', true)');
+    END IF;
+    written := label || CASE WHEN NOT plain THEN '::pg_catalog.text' ELSE '' END || ' OPERATOR(pg_catalog.=) %s (%%s::pg_catalog.text[])';
+    RETURN jsonb_build_object('any', format(written, 'ANY'), 'all', format(written, 'ALL'), 'none', 'coalesce(NOT (' || format(written, 'ANY') || '), true)');
+END
+$function$;
+
+-- foh: function _match_value, called by readers
 -- The value of a condition as text, or an error where the column cannot have it. This function and those that follow have no SET search_path,
 -- which would cost every search that has a condition: foh._matched, which calls them, sets one.
 CREATE OR REPLACE FUNCTION foh._match_value(name text, included jsonb, value jsonb) RETURNS text
@@ -41,6 +255,7 @@ BEGIN
 END
 $function$;
 
+-- foh: function _match_column, called by readers
 -- A condition on one included column: in SQL over the source s, and, for the step that reads lists, as data. See foh._matched.
 CREATE OR REPLACE FUNCTION foh._match_column(name text, included jsonb, spec jsonb, OUT condition text, OUT test jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -89,13 +304,14 @@ BEGIN
                 USING ERRCODE = 'invalid_parameter_value', HINT = 'There are =, not, <, <=, > and >=.';
         END IF;
     END LOOP;
-    IF included -> 'enum' <> 'null' AND test ?| ARRAY['<', '<=', '>', '>='] THEN
+    IF (included ->> 'enum')::boolean AND test ?| ARRAY['<', '<=', '>', '>='] THEN
         test := foh._match_enum(type, test);
     END IF;
     condition := array_to_string(conditions, ' AND ');
 END
 $function$;
 
+-- foh: function _match_enum, called by readers
 -- A range of an enum as the set of its values: lists keep them as text, which has another order.
 CREATE OR REPLACE FUNCTION foh._match_enum(type text, test jsonb) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -112,6 +328,7 @@ AS $function$
           AND (NOT test ? '>=' OR v.place >= (SELECT b.place FROM value b WHERE b.label = test ->> '>=')))::text)
 $function$;
 
+-- foh: function _match_labels, called by readers
 -- A condition on the labels: in SQL over the source s, and as data. forms: how each is written for this index (see foh._label_conditions).
 CREATE OR REPLACE FUNCTION foh._match_labels(name text, forms jsonb, spec jsonb, OUT condition text, OUT test jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -139,11 +356,12 @@ BEGIN
 END
 $function$;
 
+-- foh: function _matched, called by readers
 -- What argument match of a search asks for, checked: a condition in SQL over the row s of the source, for what runs with the rights of the
 -- caller; and tests, the same as data, for the step that reads lists with the rights of foh's owner. No text of the caller runs there: that
 -- step casts values to the types of pg_catalog and compares them by operators of pg_catalog, in statements of its own.
--- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; null where the
--- index has none.
+-- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; JSON's null where
+-- the index has none.
 CREATE OR REPLACE FUNCTION foh._matched(name text, included jsonb, labels jsonb, match jsonb, OUT condition text, OUT tests jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -157,6 +375,7 @@ BEGIN
     IF jsonb_typeof(match) <> 'object' THEN
         RAISE EXCEPTION 'foh: match is %, it must be a JSON object: {"column": value}', match USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    labels := nullif(labels, 'null');
     tests := '{}';
     FOR asked IN SELECT e.key AS about, e.value FROM jsonb_each(match) e LOOP
         known := (SELECT c.value || jsonb_build_object('at', c.at) FROM jsonb_array_elements(included) WITH ORDINALITY AS c (value, at) WHERE c.value ->> 'name' = asked.about);

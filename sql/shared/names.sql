@@ -28,12 +28,14 @@ DECLARE
     -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
     turned constant int := foh._turned_numbers(i.dimensions, i.distance);
+    -- The length above which the embedding of a row is far: squares and sums of such numbers do not fit a real. As LONGEST in foh_pg/geometry.py.
+    longest constant text := '1e18::pg_catalog.float8';
     -- A vector as it is turned into bits, as foh_pg/geometry.py computes it. Single precision could not hold sums over the
     -- longest ones: of a query as long as that the direction counts, rows as long as that are far, and are not compared.
     -- For inner products the number %3$s is put to its end: it makes all rows equally long, and is 0 in a query, so that those with the
     -- greatest product are the nearest.
     compared constant text := CASE i.distance WHEN 'cosine' THEN '%1$s.l2_normalize(%2$s)'
-        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) ' || foh._longest() || ' THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
+        WHEN 'l2' THEN 'CASE WHEN %1$s.vector_norm(%2$s) OPERATOR(pg_catalog.<=) ' || longest || ' THEN %2$s ELSE %1$s.l2_normalize(%2$s) END'
         ELSE '%1$s.l2_normalize(' || CASE WHEN turned > i.dimensions THEN '%2$s' ELSE format('%%1$s.subvector(%%2$s, 1, %s)', turned - 1) END
              || ' OPERATOR(%1$s.||) %3$s::%1$s.vector)' END;
     missing constant text := 'ARRAY[pg_catalog.sqrt(greatest(g.reach OPERATOR(pg_catalog.*) g.reach OPERATOR(pg_catalog.-) '
@@ -53,6 +55,8 @@ DECLARE
         ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
     several boolean := i.several;
     keys constant jsonb := foh._key_names(i);
+    probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
+                                          coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
     to_vector text;
     -- The labels of a row s; and the same for a writer.
     labels_read text;
@@ -96,13 +100,14 @@ BEGIN
             ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
         changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
+    SELECT changed || coalesce(string_agg(format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(quote_ident(c ->> 'name'), '%', '%%')), ''), '') INTO changed
+    FROM jsonb_array_elements(i.included) c;
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
         -- The tables that the functions of the index read, for foh._open.
-        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
-        'shows_shards', foh._shows_shards(i.source));
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)));
     quantize := objects ->> 'quantize';
-    RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || jsonb_build_object(
+    RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'vector', v,
@@ -112,6 +117,8 @@ BEGIN
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
         'source_oid', i.source::oid,
+        'included', i.included::text,
+        'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),
         'embedding', quote_ident(i.embedding),
         'label_column', coalesce(label, ''),
         'dimensions', i.dimensions,
@@ -132,7 +139,7 @@ BEGIN
         'unit', unit,
         'turned_numbers', turned,
         -- Rows whose embedding is longer are far: they take no part in models and lists, and every search reads them.
-        'longest', foh._longest()
+        'longest', longest
     ) || jsonb_build_object(
         'geometry_bits', i.geometry,
         'half', padded / 2,
@@ -151,21 +158,19 @@ BEGIN
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,
         -- What a bit of the estimate adds to a score, on the scale of the exact distance.
         'bit_distance', format('%s::pg_catalog.float8', 1.0::float8 / i.geometry),
+        -- The factor of the learned weights that a dial of 0 to 1 stands for: none at 0, one at a half, fifty near 1.
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
-            format('CASE WHEN $1 IS NULL THEN %s::pg_catalog.float8 WHEN $1 OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
-                   'ELSE $1 OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) $1) END',
-                   foh._dial_factor((i.options ->> 'dial')::float8)) END,
+            format('CASE WHEN %1$s OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
+                   'ELSE %1$s OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) %1$s) END', format('coalesce($1, %s::pg_catalog.float8)', i.options ->> 'dial')) END,
         -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
         -- probes and shortlist reach, probes, and rows to read.
         'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
         'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
-        'probes_chosen', format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
-                                coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default'),
-        -- Where only a share of the rows passes a condition: by how many times more lists, and how much of the shortlist, so that nine in ten of
-        -- the nearest rows that pass are found. A tenth more would cost as much again.
-        'more_probes', 'greatest(0.6::float8 * power(share, -0.4::float8), 1::float8)',
-        'fewer_rows', '0.6::float8',
+        'probes_chosen', probes_chosen,
+        -- Where only a share of the rows passes a condition: so many more lists that about nine in ten of the nearest rows that pass are found.
+        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(0.6::float8 * power(share, -0.4::float8), 1::float8), 1e7::float8)::int END',
+                                   probes_chosen),
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'most_unplaced', 100,

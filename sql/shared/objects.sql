@@ -53,6 +53,21 @@ BEGIN
 END
 $function$;
 
+-- Names with the fragments of an index filled in. A fragment becomes a placeholder of the functions, and of the fragments that stand after it.
+CREATE OR REPLACE FUNCTION foh._with_fragments(i foh.index, names jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    t record;
+BEGIN
+    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'fragment' AND NOT names ? m.name ORDER BY m.at LOOP
+        names := names || jsonb_build_object(t.name, foh._render(t.body, names));
+    END LOOP;
+    RETURN names;
+END
+$function$;
+
 -- Makes or replaces the functions of an index from the templates. All belong to foh's owner; PUBLIC may call none.
 CREATE OR REPLACE FUNCTION foh._make_functions(i foh.index) RETURNS void
 LANGUAGE plpgsql
@@ -62,15 +77,13 @@ AS $function$
 DECLARE
     -- CREATE OR REPLACE writes a new row version in pg_proc: a function that is still at its old ctid was not made again.
     before tid[] := ARRAY(SELECT p.ctid FROM pg_proc p WHERE p.oid IN (SELECT f.oid FROM foh._functions(i.name) f));
-    names jsonb := foh._names(i);
+    names constant jsonb := foh._names(i);
+    plain constant jsonb := foh._with_fragments(i, names || foh._matching_names(i, false));
+    matching constant jsonb := foh._with_fragments(i, names || foh._matching_names(i, true));
     t record;
 BEGIN
-    -- A fragment becomes a placeholder of the functions, and of the fragments that stand after it.
-    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'fragment' ORDER BY m.at LOOP
-        names := names || jsonb_build_object(t.name, foh._render(t.body, names));
-    END LOOP;
-    FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
-        EXECUTE foh._render(t.body, names);
+    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, CASE t.name WHEN 'near_matching' THEN matching ELSE plain END);
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
     FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP

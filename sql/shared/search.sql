@@ -80,7 +80,7 @@ $function$;
 -- The search of any index, by name, with the key as text; a key of several columns as a row, such as (7,42).
 CREATE OR REPLACE FUNCTION foh.search(index text, query @vector@.vector, k int DEFAULT 10, probes int DEFAULT NULL,
                                       shortlist int DEFAULT NULL, filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
-                                      recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL)
+                                      recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS TABLE (key text, distance float8, score float8)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
 AS $function$
@@ -92,7 +92,7 @@ BEGIN
             HINT = 'SELECT name FROM foh.index_stat lists those there are.';
     END IF;
     RETURN QUERY EXECUTE (
-            SELECT pg_catalog.format('SELECT %s::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7, $8, $9) r',
+            SELECT pg_catalog.format('SELECT %s::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) r',
                        CASE WHEN pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.=) 3 THEN pg_catalog.format('(r).%I', c.names[1])
                            ELSE 'ROW(' OPERATOR(pg_catalog.||) (SELECT pg_catalog.string_agg(pg_catalog.format('(r).%I', n.name), ', ' ORDER BY n.at)
                                 FROM pg_catalog.unnest(c.names) WITH ORDINALITY AS n (name, at)
@@ -102,7 +102,7 @@ BEGIN
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
              JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid
              WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name) c)
-        USING query, k, probes, shortlist, filter, params, labels, recall, max_distance;
+        USING query, k, probes, shortlist, filter, params, labels, recall, max_distance, match;
 END
 $function$;
 
@@ -131,8 +131,9 @@ $function$;
 -- than to read lists and look up what is in them: so many rows, and no more, since PostgreSQL may be wrong.
 -- Costs are in microseconds, as measured on one machine: it is their proportions that count. A row that is read costs the more the more
 -- dimensions it has, a scan as PostgreSQL says, a row looked up in vain 4, a list 4 and .12 for each of its entries.
--- limited: do so only where at most so many rows pass. item_bytes: the size of the table of items, of which a page holds about 150. It is always up to date, unlike statistics.
-CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, limited bigint, OUT share float8, OUT most bigint)
+-- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. item_bytes: the size of the table of
+-- items, of which a page holds about 150. It is always up to date, unlike statistics.
+CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, filtered boolean, limited bigint, OUT share float8, OUT most bigint)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -144,7 +145,7 @@ DECLARE
     by_lists float8;
 BEGIN
     share := least(passing / total, 1);
-    by_lists := 600 + 4 * greatest(k, 30) / share + 40 * power(share, -0.4) * (4 + 0.12 * cbrt(total));
+    by_lists := 600 + 4 * greatest(k, 30) / CASE WHEN filtered THEN share ELSE 1 END + 40 * power(share, -0.4) * (4 + 0.12 * cbrt(total));
     most := CASE WHEN by_table < by_lists AND (limited IS NULL OR passing <= limited) THEN 1.5 * passing + 100 END;
 END
 $function$;

@@ -247,6 +247,27 @@ class TestExisting:
         yield store
         store.close()
 
+    def test_a_key_of_several_columns(self, database: Database) -> None:
+        """A document has one id: that of a unique column serves."""
+        owner = database.connect()
+        owner.execute(
+            """CREATE TABLE wares (tenant int, no int, uid uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),
+               descr text NOT NULL, vec extensions.vector(6), PRIMARY KEY (tenant, no))"""
+        )
+        owner.execute("SELECT foh.create_index('by_pair', 'wares', 'vec', bits => 32)")
+        owner.execute("SELECT foh.create_index('by_uid', 'wares', 'vec', key => 'uid', bits => 32)")
+        vector = str([float(number) for number in EMBEDDINGS.embed_query("lamp")])
+        owner.execute("INSERT INTO wares (tenant, no, descr, vec) VALUES (1, 2, 'lamp', %s)", [vector])
+        given = {"table": "wares", "content": "descr", "embedding_column": "vec"}
+        with pytest.raises(InputError, match="by_pair' has a key of the columns tenant, no"):
+            FOHVectorStore.from_existing(
+                EMBEDDINGS, url(database), index="by_pair", **given
+            ).similarity_search("lamp")
+        store = FOHVectorStore.from_existing(EMBEDDINGS, url(database), index="by_uid", **given)
+        [found] = store.similarity_search("lamp", k=1)
+        assert owner.execute("SELECT uid::text FROM wares").fetchone() == (found.id,)
+        store.close()
+
     def test_keys_metadata_and_filters(self, store: FOHVectorStore, database: Database) -> None:
         given = store.add_texts(["soap", "lamp", "desk"], [{"price": i, "color": "red"} for i in range(3)])
         assert given == ["1", "2", "3"]

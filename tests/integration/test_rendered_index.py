@@ -55,7 +55,9 @@ def test_functions_for_distributed_tables_can_be_made(database: Database) -> Non
            AS $$ SELECT 'distributed' WHERE relation = 'public.product'::regclass $$"""
     )
     superuser = database.connect(None)
-    [(names,)] = owner.execute("SELECT foh._names(i) FROM foh.index i").fetchall()
+    [(names,)] = owner.execute(
+        "SELECT foh._names(i) || foh._matching_names(i, false) FROM foh.index i"
+    ).fetchall()
     templates = owner.execute(
         """SELECT t.kind, t.name, t.body FROM foh.index i, foh._templates(i) t
            WHERE t.kind = 'fragment' OR t.condition = 'distributed' AND t.kind IN ('function', 'node')

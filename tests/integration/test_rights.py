@@ -83,9 +83,10 @@ class TestReaders:
                AND has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1"""
         ).fetchall()
         assert {name for (name,) in allowed} == {
+            "_match_column", "_match_enum", "_match_labels", "_match_value", "_matched",
             "_planned", "_refuse_changed", "_refuse_search", "_way", "search",
             "items_search", "items_candidates", "items_explain",
-            "items_near", "items_exact", "items_exactfew", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",
+            "items_near", "items_nearmatching", "items_exact", "items_exactfew", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",
             "items_describe", "items_labels", "items_suggest", "items_chances",
         }  # fmt: skip
         tables = reader.execute(

@@ -13,6 +13,7 @@ from foh_pg.clustering import homes as homes_module
 from foh_pg.clustering import kmeans, levels
 from foh_pg.clustering.signs import majority
 from foh_pg.errors import InputError
+from foh_pg.geometry import Geometry, default_bits
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -79,7 +80,7 @@ class TestLevels:
     def test_rows_that_are_all_alike(self):
         made = clustering.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
         assert len(made.centers) == 20
-        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode, "cosine")
+        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode)
         assert clustering.find_homes(encode(np.ones((5, 3))), *found).tolist() == [[0]] * 5
 
     def test_opposite_rows_have_no_mean_direction(self):
@@ -110,7 +111,7 @@ class TestLevels:
     def test_centers_by_bits_have_what_most_of_their_rows_have(self):
         bits, X = coded(2000, clusters=30)
         made = clustering.make_levels(np.random.default_rng(0), X, 100)
-        found = clustering.by_bits(made, X, encode, "cosine")
+        found = clustering.by_bits(made, X, encode)
         assert len(found.centers) == 100
         assert np.array_equal(np.unique(found.area_of), np.arange(len(found.areas)))
         assert np.array_equal(found.area_of, hamming(found.centers, found.areas).argmin(axis=1))
@@ -130,7 +131,7 @@ class TestHomes:
         """Of centers that are equally near, which are many with six dimensions, the first counts."""
         bits, X = coded(n + u, seed=seed)
         made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode, "cosine"
+            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode
         )
         found = clustering.find_homes(bits[:n], *made, homes=homes, looked=len(made.areas))
         assert np.array_equal(found, nearest(bits[:n], made.centers, homes)[0])
@@ -140,9 +141,7 @@ class TestHomes:
     def test_the_nearest_areas_are_looked_at(self, looked, homes, monkeypatch):
         monkeypatch.setattr(levels, "AREA_CENTERS", 5)
         bits, X = coded(2000, dimensions=12, clusters=40)
-        made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(0), X, 150), X, encode, "cosine"
-        )
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, encode)
         assert len(made.areas) > 20
         near = nearest(bits, made.areas, looked)[0]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
@@ -157,9 +156,7 @@ class TestHomes:
 
     def test_blocks_do_not_matter(self, monkeypatch):
         bits, X = coded(300)
-        made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(0), X, 30), X, encode, "cosine"
-        )
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, encode)
         whole = clustering.find_homes(bits, *made, homes=2)
         monkeypatch.setattr(homes_module, "BLOCK_ROWS", 7)
         assert np.array_equal(whole, clustering.find_homes(bits, *made, homes=2))
@@ -190,6 +187,24 @@ class TestSplits:
         assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=3)[0]) == 3
         assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=1)[0]) == 1
 
+    def test_pieces_draw_few_rows_from_lists_around(self):
+        """Bits of means would be farther from all rows than what most rows of a piece have: they would draw 40."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 48))[rng.integers(40, size=4000)] + rng.normal(size=(4000, 48))
+        geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
+        bits, rows = geometry.encode(X), geometry.compared(X)
+        made = clustering.make_levels(np.random.default_rng(1), rows, 120)
+        levels = clustering.by_bits(made, rows, geometry.encode_compared)
+        home = clustering.find_homes(bits, *levels)[:, 0]
+        lengths, drawn = np.bincount(home, minlength=120), 0
+        for long in np.argsort(-lengths)[:10]:
+            pieces, _ = clustering.split_list(rng, bits[home == long], 0.6 * lengths[long])
+            others = np.delete(levels.centers, long, axis=0)
+            after = clustering.group_centers(levels.areas, np.concatenate([others, pieces]))
+            found = clustering.find_homes(bits, *after)[:, 0]
+            drawn += int(((found >= len(others)) & (home != long)).sum())
+        assert drawn < 20
+
     def test_identical_members_are_not_split(self):
         centers, piece = clustering.split_list(np.random.default_rng(0), pack(np.ones((300, 30))), 50)
         assert len(centers) == 1
@@ -217,7 +232,7 @@ def test_affected_lists():
 
 def test_bad_input():
     bits, X = coded(10)
-    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode, "cosine")
+    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode)
     with pytest.raises(InputError, match="bytes"):
         clustering.find_homes(bits[:, :1], *made)
     with pytest.raises(InputError, match="homes"):

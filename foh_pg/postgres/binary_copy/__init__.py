@@ -14,6 +14,7 @@ from foh_pg.postgres.binary_copy.fixed import (
     HalfVector,
     Vector,
 )
+from foh_pg.postgres.binary_copy.raw import Raw
 from foh_pg.postgres.binary_copy.reader import copy_out
 from foh_pg.postgres.binary_copy.record import Record, VaryingRecord
 from foh_pg.postgres.binary_copy.varying import TEXT, Array, Nullable, Text
@@ -32,6 +33,7 @@ __all__ = [
     "HalfVector",
     "Nullable",
     "Ragged",
+    "Raw",
     "Record",
     "RowError",
     "Text",

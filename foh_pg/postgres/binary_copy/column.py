@@ -24,6 +24,8 @@ class Column(ABC):
     width: int | None = None
     # That of the type, where its name does not tell it.
     oid: int | None = None
+    # Whether a NULL is a value like others.
+    takes_nulls = False
 
     @abstractmethod
     def read(self, buffer: NDArray, offsets: NDArray, lengths: NDArray) -> Any:

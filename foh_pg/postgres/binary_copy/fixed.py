@@ -147,6 +147,9 @@ class Bits(Fixed):
         self.dtype = np.dtype([("bits", ">i4"), ("packed", "u1", (self.packed,))])
         self.width = self.dtype.itemsize
 
+    def empty(self) -> NDArray:
+        return np.zeros((0, self.packed), dtype=np.uint8)
+
     def decode(self, items: NDArray) -> NDArray:
         wrong = np.flatnonzero(items["bits"] != self.bits)
         if len(wrong):

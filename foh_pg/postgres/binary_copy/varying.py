@@ -98,6 +98,8 @@ class Array(Column):
         else:
             at, sizes = self._walk(buffer, starts, counts)
         present = sizes != NULL
+        if self.element.takes_nulls:
+            present[:] = True
         if not np.all(present):
             row = np.repeat(np.arange(len(counts)), counts)[present]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(counts)))])

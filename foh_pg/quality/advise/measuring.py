@@ -24,7 +24,7 @@ from foh_pg.quality.relevance import Relevance
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
 # As learned, with as many rows without labels as the table has.
 SOME_LABELLED = "as learned, some without labels"
-# The greatest factor of the dial, as in sql/shared/geometry.sql.
+# The greatest factor of the dial, as in sql/shared/names.sql.
 FULL_DIAL = 50
 
 NEAREST_OF_LABEL = "classify, nearest of the label"

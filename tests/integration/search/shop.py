@@ -205,18 +205,19 @@ class Shop:
         return list(self.run(bits, [text(query)]).fetchone()[0])
 
     def search(self, query: Any, k: int = 10, **arguments: Any) -> list[tuple[Any, ...]]:
-        """The rows that a search returns, in its order."""
+        """The rows that a search returns, in its order; of a key of several columns, the last one."""
         passed = sql.SQL("").join(
             sql.SQL(", {} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
         )
         values = {
             name: Jsonb(value) if isinstance(value, dict) else value for name, value in arguments.items()
         }
-        return self.run(
+        rows = self.run(
             "SELECT * FROM {search}(%(query)s, %(k)s{passed})",
             {"query": text(query), "k": k, **values},
             passed=passed,
         ).fetchall()
+        return [row[-3:] for row in rows]
 
     def found(self, query: Any, k: int = 10, **arguments: Any) -> list[Any]:
         return [row[0] for row in self.search(query, k, **arguments)]

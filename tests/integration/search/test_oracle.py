@@ -16,6 +16,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from foh_pg.updater import update
 from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
@@ -32,10 +34,10 @@ STORED = """
 WITH marker AS (SELECT coalesce(max(seq) FILTER (WHERE op = 't'), 0) AS truncated FROM {stream}),
 newest AS (SELECT DISTINCT ON (t.key) t.key, t.op, t.center, t.geometry FROM {stream} t, marker m
            WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC)
-SELECT n.key, CASE WHEN n.center >= m.first_center THEN n.geometry::text END
+SELECT {n_key}, CASE WHEN n.center >= m.first_center THEN n.geometry::text END
 FROM newest n, foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE n.op = 'u'
 UNION ALL
-SELECT l.key, l.geometry::text FROM (SELECT unnest(ids) AS key, unnest(geometry) AS geometry FROM {list}, marker m
+SELECT {l_key}, l.geometry::text FROM (SELECT unnest(ids) AS key, unnest(geometry) AS geometry FROM {list}, marker m
                                      WHERE m.truncated = 0) l
 WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
 """
@@ -46,7 +48,19 @@ def differing(bits: str, others: str) -> int:
     return sum(a != b for a, b in zip(bits, others, strict=True))
 
 
-def machine(database: Database, options: dict[str, Any], real: bool) -> type[RuleBasedStateMachine]:
+# A column that follows from the key makes a key of two with it.
+TWO_COLUMNS = """
+SELECT foh.drop_index('items');
+ALTER TABLE {source} ADD part int NOT NULL GENERATED ALWAYS AS (abs({key}) % 3) STORED;
+CREATE UNIQUE INDEX ON {source} (part, {key});
+SELECT foh.create_index('items', {literal}::regclass, 'embedding', labels => 'label', bits => 16, key => '{{part,id}}',
+                        options => {options})
+"""
+
+
+def machine(
+    database: Database, options: dict[str, Any], real: bool, two: bool
+) -> type[RuleBasedStateMachine]:
     """With the updater itself, or with installs of any centers and hash functions in its place."""
 
     class Searches(RuleBasedStateMachine):
@@ -56,6 +70,12 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
         def create(self) -> None:
             labels = {"labels": "label"} if real else {}
             self.shop = Shop(database.connect("app_owner"), options={"probes": 2, **options}, **labels)
+            if two:
+                names = {
+                    "literal": sql.Literal(self.shop.source),
+                    "options": sql.Literal(Jsonb(self.shop.options)),
+                }
+                self.shop.run(TWO_COLUMNS, **names)
             self.rows: dict[int, int] = {}
             self.kept: dict[int, int] | None = None
 
@@ -133,7 +153,11 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
         @invariant()
         def finds_what_brute_force_finds(self) -> None:
             live = {key: VECTORS[at] for key, at in self.rows.items() if VECTORS[at] is not None}
-            stored = dict(self.shop.run(STORED).fetchall())
+            keys = {
+                name: sql.SQL(f"({name[0]}.key).k2" if two else f"{name[0]}.key")
+                for name in ("n_key", "l_key")
+            }
+            stored = dict(self.shop.run(STORED, **keys).fetchall())
             # Entries without bits may be those of rows that are gone: a search sees that in the table.
             assert {key for key, bits in stored.items() if bits is not None or key in live} == set(live)
             for number, query in enumerate(QUERIES):
@@ -211,13 +235,20 @@ def machine(database: Database, options: dict[str, Any], real: bool) -> type[Rul
 
 
 @pytest.mark.parametrize(
-    ("options", "real"),
-    [({}, False), ({"homes": 2}, False), ({"learn_rows": 1}, True)],
-    ids=["one home", "two homes", "updater"],
+    ("options", "real", "two"),
+    [
+        ({}, False, False),
+        ({"homes": 2}, False, False),
+        ({"learn_rows": 1}, True, False),
+        ({"learn_rows": 1}, True, True),
+    ],
+    ids=["one home", "two homes", "updater", "key of two columns"],
 )
-def test_search_agrees_with_brute_force(database: Database, options: dict[str, Any], real: bool) -> None:
+def test_search_agrees_with_brute_force(
+    database: Database, options: dict[str, Any], real: bool, two: bool
+) -> None:
     run_state_machine_as_test(
-        machine(database, options, real),
+        machine(database, options, real, two),
         settings=settings(
             max_examples=8,
             stateful_step_count=16,

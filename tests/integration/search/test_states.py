@@ -204,19 +204,20 @@ class TestVersions:
         shop.run("UPDATE {stream} SET center = 1000")
         assert shop.run(found).fetchall() == [("900",)]
 
-    def test_one_snapshot(self, shop: Shop, database: Database) -> None:
+    @pytest.mark.parametrize("asked", [{}, {"shortlist": 0}], ids=["by the table", "by lists"])
+    def test_one_snapshot(self, shop: Shop, database: Database, asked: dict[str, int]) -> None:
         """A version that is installed in the middle of a statement is not seen by half of it."""
         shop.run(
             """CREATE FUNCTION public.pause(key int) RETURNS boolean LANGUAGE plpgsql AS $$
                BEGIN PERFORM pg_advisory_xact_lock_shared(77); RETURN true; END $$"""
         )
         other = shop.seen_by(database.connect("app_owner"))
-        before = shop.search(QUERY, 50, filter="public.pause(id)")
+        before = shop.search(QUERY, 50, filter="public.pause(id)", **asked)
         holder = database.connect("app_owner")
         holder.execute("SELECT pg_advisory_lock(77)")
         answers: list[list[tuple]] = []
         thread = threading.Thread(
-            target=lambda: answers.append(other.search(QUERY, 50, filter="public.pause(id)"))
+            target=lambda: answers.append(other.search(QUERY, 50, filter="public.pause(id)", **asked))
         )
         thread.start()
         waiting = """SELECT count(*) FROM pg_stat_activity
