@@ -35,6 +35,7 @@ class Definition(NamedTuple):
     dimensions: int | None
     distance: str
     options: Mapping[str, Any]
+    include: tuple[str, ...] = ()
 
 
 def define(index: FohIndex, model: Any) -> Definition:
@@ -47,7 +48,13 @@ def define(index: FohIndex, model: Any) -> Definition:
         index.dimensions,
         index.distance,
         index.options,
+        included(index, model),
     )
+
+
+def included(index: FohIndex, model: Any) -> tuple[str, ...]:
+    """The columns that the index includes."""
+    return tuple(str(_own_field(index, model, "include", name).column) for name in index.include)
 
 
 def dimensions_of(index: FohIndex, model: Any) -> int | None:

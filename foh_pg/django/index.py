@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
@@ -15,7 +15,6 @@ from foh_pg.errors import InputError
 # Arguments of Django's own indexes that this one does not take, and why.
 NOT_OURS = {
     "condition": "every row with an embedding is indexed; searches are filtered by the queryset",
-    "include": "an index keeps bits and keys, no other columns",
     "opclasses": "the argument distance is cosine, l2 or ip",
     "db_tablespace": "the tables of an index are in schema foh",
 }
@@ -39,6 +38,9 @@ class FohIndex(Index):
         How the index is called in `foh`, at most 44 bytes. Names are unique in a database.
     bits, dimensions, distance
         As `foh.create_index` has them.
+    include
+        Fields by which searches are filtered: the index keeps them beside its rows, and answers conditions on
+        them without a look at the table.
     options
         All others, such as `probes` and `dial`: see docs/reference/options.md.
     """
@@ -55,6 +57,7 @@ class FohIndex(Index):
         bits: int = 64,
         dimensions: int | None = None,
         distance: str = "cosine",
+        include: Sequence[str] = (),
         **options: Any,
     ) -> None:
         given = [*expressions, *fields]
@@ -65,6 +68,7 @@ class FohIndex(Index):
             if argument in options:
                 raise InputError(f"FohIndex takes no {argument}: {reason}")
         super().__init__(fields=given, name=name)
+        self.include = tuple(include)
         self.labels = labels
         self.bits = bits
         self.dimensions = dimensions

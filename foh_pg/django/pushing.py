@@ -8,7 +8,10 @@ Django's cursor writes them into every statement it sends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from django.core.exceptions import FullResultSet
 from django.db.models.expressions import Col, RawSQL
@@ -23,6 +26,21 @@ if TYPE_CHECKING:
 
 SOURCE = "s"
 
+COMPARISONS = {"exact": "=", "in": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+# The values of a field that can be told as data; others compare in ways of their own, and stay in the filter.
+INTEGERS = ("SmallIntegerField", "IntegerField", "BigIntegerField")
+POSITIVE = ("PositiveSmallIntegerField", "PositiveIntegerField", "PositiveBigIntegerField")
+ALIKE: dict[str, tuple[type[Any], ...]] = {
+    **dict.fromkeys((*INTEGERS, *POSITIVE), (int,)),
+    **dict.fromkeys(("CharField", "TextField", "SlugField"), (str,)),
+    "FloatField": (float, int),
+    "DecimalField": (Decimal, int),
+    "BooleanField": (bool,),
+    "UUIDField": (UUID,),
+    "DateField": (date,),
+    "DateTimeField": (datetime,),
+}
+
 
 class Pushed(NamedTuple):
     """What a search is filtered by."""
@@ -32,6 +50,8 @@ class Pushed(NamedTuple):
     base: str
     # Over other tables too: the query that has them.
     joined: Any | None
+    # On included columns, as data: the argument match of the search.
+    match: dict[str, dict[str, Any]]
 
     def text(self, compiler: Any, connection: Any, source: Any) -> str | None:
         """One condition as SQL, values and all; None where every row passes."""
@@ -59,6 +79,7 @@ def split(query: Any, join: SearchJoin) -> tuple[Pushed, WhereNode]:
     base = join.parent_alias
     on_source = query.alias_map[base].table_name == join.search.source._meta.db_table
     plain, joined, rest = WhereNode(), WhereNode(), WhereNode()
+    match: dict[str, dict[str, Any]] = {}
     for child in where.children if together else [where]:
         aliases = set(_aliases([child]))
         if getattr(child, "contains_over_clause", False):
@@ -75,12 +96,31 @@ def split(query: Any, join: SearchJoin) -> tuple[Pushed, WhereNode]:
             _refuse_mixed(aliases, join)
             rest.children.append(child)
         elif on_source and aliases <= {base} and _is_transparent(child):
-            plain.children.append(child)
+            if not _told(child, join.search.included, match):
+                plain.children.append(child)
         else:
             joined.children.append(child)
     # A search over the table of a parent also finds rows that the child does not have.
     inner = _without_search(query, join, joined) if joined.children or not on_source else None
-    return Pushed(plain, base, inner), rest
+    return Pushed(plain, base, inner, match), rest
+
+
+def _told(lookup: Any, included: Iterable[str], match: dict[str, dict[str, Any]]) -> bool:
+    """Put a comparison of an included column with values to the others, where it can be told as data."""
+    operator = COMPARISONS.get(getattr(lookup, "lookup_name", None) or "")
+    column = getattr(lookup, "lhs", None)
+    if operator is None or not isinstance(column, Col) or column.target.column not in included:
+        return False
+    field, values = column.target, lookup.rhs if lookup.lookup_name == "in" else [lookup.rhs]
+    if field.is_relation or not isinstance(values, (list, tuple, set, frozenset)) or not values:
+        return False
+    if not all(type(value) in ALIKE.get(field.get_internal_type(), ()) for value in values):
+        return False
+    known = match.setdefault(str(field.column), {})
+    if operator in known:
+        return False
+    known[operator] = list(values) if lookup.lookup_name == "in" else lookup.rhs
+    return True
 
 
 def _refuse_mixed(aliases: set[str], join: SearchJoin) -> None:

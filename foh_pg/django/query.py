@@ -17,7 +17,7 @@ from django.db.models.sql.constants import INNER
 from psycopg import sql
 
 from foh_pg.django.pushing import Pushed, split
-from foh_pg.index.calls import function
+from foh_pg.index.calls import as_json, function
 
 ALIAS = "foh_search"
 
@@ -46,6 +46,8 @@ class Search:
     labels: float | None
     recall: float | None = None
     max_distance: float | None = None
+    # The columns that the index includes.
+    included: tuple[str, ...] = ()
 
     def with_query(self, query: Any) -> Search:
         return replace(self, query=query)
@@ -90,6 +92,9 @@ class SearchJoin:
         if (condition := self._condition(pushed, compiler, connection)) is not None:
             named.append("filter => %s")
             parameters.append(condition)
+        if pushed.match:
+            named.append("match => %s::pg_catalog.jsonb")
+            parameters.append(as_json(pushed.match))
         quote = getattr(compiler, "quote_name", None) or compiler.quote_name_unless_alias
         alias = quote(self.table_alias)
         call = f"{function(self.search.index, 'search').as_string(None)}({', '.join(named)})"

@@ -8,7 +8,7 @@ from django.db import ProgrammingError, connections
 from django.db.models import Manager, QuerySet, Subquery
 
 from foh_pg.django import statements
-from foh_pg.django.definition import dimensions_of
+from foh_pg.django.definition import dimensions_of, included
 from foh_pg.django.index import index_of
 from foh_pg.django.query import NearestQuery, Search
 from foh_pg.errors import IndexNotFound, InputError
@@ -75,7 +75,18 @@ class FohQuerySet(QuerySet):
         _refuse_arguments(k, labels)
         if not hasattr(query, "resolve_expression"):
             query = _packed(query, dimensions_of(chosen, declaring), chosen.name)
-        search = Search(chosen.name, declaring, query, k, probes, shortlist, labels, recall, max_distance)
+        search = Search(
+            chosen.name,
+            declaring,
+            query,
+            k,
+            probes,
+            shortlist,
+            labels,
+            recall,
+            max_distance,
+            included(chosen, declaring),
+        )
         found = self._chain()
         found.query = found.query.chain(NearestQuery)
         ranked, far = found.query.add_search(search)

@@ -35,7 +35,12 @@ SELECT foh.alter_index({name}, (
 REFRESH = "SELECT foh.refresh({name})"
 LABELS = "SELECT * FROM {function}(%s, %s, %s)"
 
-CASTS = {"source": "pg_catalog.regclass", "labels_from": "pg_catalog.regclass", "options": "pg_catalog.jsonb"}
+CASTS = {
+    "source": "pg_catalog.regclass",
+    "labels_from": "pg_catalog.regclass",
+    "options": "pg_catalog.jsonb",
+    "include": "pg_catalog.name[]",
+}
 
 
 def labels(name: str) -> str:
@@ -57,6 +62,7 @@ def create(index: Definition) -> str:
         "dimensions": index.dimensions,
         "distance": index.distance,
         "options": _json(index.options) if index.options else None,
+        "include": list(index.include) or None,
     }
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}{}").format(

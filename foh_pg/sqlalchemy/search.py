@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from sqlalchemy.sql.functions import Function
 from foh_pg.errors import InputError
 from foh_pg.sqlalchemy.filter import pushed
 from foh_pg.sqlalchemy.index import FOHIndex, declared
+from foh_pg.sqlalchemy.matching import matched, told
 from foh_pg.sqlalchemy.types import QueryVector
 
 T = TypeVar("T")
@@ -34,6 +36,7 @@ def foh_search(
     recall: float | None = None,
     max_distance: float | None = None,
     filter: Any = None,
+    match: Mapping[str, Any] | None = None,
     index: str | FOHIndex | None = None,
 ) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
@@ -63,13 +66,17 @@ def foh_search(
     filter
         A condition over the entity's columns. It is part of the search: k rows come back if k rows match,
         where a `.where()` would be applied to the k rows that were found. Other tables go into `exists()`.
+        Comparisons of included columns with values are answered in the lists.
+    match
+        A condition on included columns and labels as data, as `foh_pg.index.Index.search` takes it.
     index
         The name of the FOHIndex, where there are several.
     """
     chosen = _index(entity, index)
     keys = chosen.key_columns
     taken = {key.name for key in keys}
-    condition, params = pushed(filter, chosen.table, _selectable(entity))
+    data, rest = (told(match), filter) if match is not None else matched(filter, _included(chosen, entity))
+    condition, params = pushed(rest, chosen.table, _selectable(entity))
     function: Function[Any] = Function(
         # The compiler formats the names of functions once more with %.
         sa.sql.quoted_name(f"{chosen.name}_search".replace("%", "%%"), quote=True),
@@ -82,6 +89,7 @@ def foh_search(
         _fraction(labels),
         _fraction(recall),
         _fraction(max_distance),
+        data,
         packagenames=("foh",),
     )
     return function.table_valued(
@@ -104,6 +112,12 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
     keys = _index(entity, arguments.get("index")).key_columns
     same = sa.and_(*(equal(_own(entity, key), search.c[key.name]) for key in keys))
     return sa.select(entity, score).join_from(entity, search, same).order_by(score)
+
+
+def _included(index: FOHIndex, entity: Any) -> dict[Any, str]:
+    """The included columns, of the table and of what the entity is an alias of, each with its name."""
+    tables = (index.table, _selectable(entity))
+    return {table.c[name]: name for name in index.included for table in tables if name in table.c}
 
 
 def _own(entity: Any, column: sa.Column[Any]) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import psycopg
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.quality.dataset import Dataset
 from foh_pg.updater import build as build_index
+from foh_pg.updater import update
 from lab.search import table
 from lab.search.contenders import Form
 from lab.search.measure import Backend, Record, interleave, judge_by
@@ -26,6 +28,7 @@ REPLACE = sql.SQL(
 # pgvector goes on searching until the filter has let enough rows through, up to hnsw.max_scan_tuples.
 FILTERED_QUERIES, OWN_QUERIES = 200, 1000
 ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "relaxed_order"}
+STRICT: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "strict_order"}
 
 
 def with_stream(
@@ -69,15 +72,21 @@ def filtered(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[
     for name in (TABLE, "items_graph"):
         connection.execute(sql.SQL("CREATE INDEX ON {} (tenant)").format(sql.Identifier(name)))
         connection.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(name)))
+    # From here on the lists have the column beside the bits.
+    connection.execute("SELECT foh.alter_index('anchored', include => '{tenant}')")
+    update(connection, "anchored")
     for keeps in (50, 10, 2, 1, 0):
         passing = table.tenant_of(np.arange(len(rows.base))) < keeps
         judge = judge_by(asking, asking.truth(10, np.flatnonzero(passing)))
         filter_ = sql.SQL(", filter => {}").format(sql.Literal(f"tenant < {keeps}"))
+        match = sql.SQL(", labels => 0, match => {}").format(sql.Literal(Jsonb({"tenant": {"<": keeps}})))
         where = sql.SQL("tenant < {}").format(sql.Literal(keeps))
         forms = [
             ("foh", Form("filter", 10, OURS.format(filter_))),
             ("foh", Form("filter, labels 0", 10, OURS.format(filter_ + sql.SQL(", labels => 0")))),
+            ("foh", Form("match, labels 0", 10, OURS.format(match))),
             ("pgvector HNSW", Form("iterative scan", 10, GRAPH.format(where), ITERATIVE)),
+            ("pgvector HNSW", Form("iterative scan, strict order", 10, GRAPH.format(where), STRICT)),
         ]
         for record in interleave(Backend(connection), forms, asking.data.X[asking.queries], judge):
             yield {"experiment": "filter", "keeps": f"{keeps} %", **record}

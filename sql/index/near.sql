@@ -221,8 +221,8 @@ BEGIN
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
                   WHERE m.lean > 0::float8 AND coalesce({weight_code}, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
-          FROM (SELECT (SELECT i.status FROM foh.index i WHERE i.id = {id}) AS status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
-                FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id}) OFFSET 0) m OFFSET 0) m
+          FROM (SELECT i.status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
+                FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.id = {id} OFFSET 0) m OFFSET 0) m
     CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
     IF odd THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;

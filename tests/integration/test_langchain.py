@@ -256,7 +256,7 @@ class TestExisting:
         )
         owner.execute("SELECT foh.create_index('by_pair', 'wares', 'vec', bits => 32)")
         owner.execute("SELECT foh.create_index('by_uid', 'wares', 'vec', key => 'uid', bits => 32)")
-        vector = str(EMBEDDINGS.embed_query("lamp"))
+        vector = str([float(number) for number in EMBEDDINGS.embed_query("lamp")])
         owner.execute("INSERT INTO wares (tenant, no, descr, vec) VALUES (1, 2, 'lamp', %s)", [vector])
         given = {"table": "wares", "content": "descr", "embedding_column": "vec"}
         with pytest.raises(InputError, match="by_pair' has a key of the columns tenant, no"):

@@ -440,6 +440,42 @@ class TestPartitions:
             assert (reads() - before).total() == 20
 
 
+@pytest.mark.parametrize("triggers", ["statement", "row"])
+def test_conditions_on_included_columns(
+    table: Callable[..., Table], database: Database, connection: Connection, triggers: str
+) -> None:
+    """A part of the key among them."""
+    items = table(include="{tenant_id}")
+    connection.execute("SELECT foh.alter_index('idx', jsonb_build_object('triggers', %s::text))", [triggers])
+    items.fill(1, 150)
+    for _ in range(2):
+        found = items.search(10, match='{"tenant_id": 1}')
+        assert len(found) == 10
+        assert {tenant for tenant, _ in found} == {"1"}
+        update(database.dsn(), "idx")
+        items.check()
+    connection.execute("UPDATE items SET tenant_id = 9 WHERE tenant_id = 1 AND id % 2 = 0")
+    moved = items.run("SELECT {texts} FROM items WHERE tenant_id = 9").fetchall()
+    assert sorted(items.search(100, match='{"tenant_id": 9}')) == sorted(moved) != []
+    items.check()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+def test_an_index_is_renamed(
+    table: Callable[..., Table], database: Database, connection: Connection, kind: str
+) -> None:
+    items = table(kind)
+    items.fill(1, 50)
+    update(database.dsn(), "idx")
+    connection.execute("SELECT foh.rename_index('idx', 'other')")
+    items.fill(51, 60)
+    update(database.dsn(), "other")
+    assert connection.execute("SELECT * FROM foh.check('other')").fetchall() == []
+    connection.execute("SELECT foh.drop_index('other')")
+    left = "SELECT count(*) FROM pg_type WHERE typnamespace = 'foh'::regnamespace AND typname LIKE '%other%'"
+    assert connection.execute(left).fetchone() == (0,)
+
+
 class TestClients:
     def test_python(self, table: Callable[..., Table], database: Database, connection: Connection) -> None:
         items = table()

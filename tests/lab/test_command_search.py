@@ -71,7 +71,9 @@ def test_answers(found) -> None:
     assert own["foh", "labels 0"]["found"] > 0.95
     # A search among few of the rows is judged by the ten nearest of these.
     passing = [r for r in select(found[0], "filter") if r["keeps"] == "10 %"]
-    assert {r["form"] for r in passing} == {"filter", "filter, labels 0", "iterative scan"}
+    assert {r["form"] for r in passing} == {
+        "filter", "filter, labels 0", "match, labels 0", "iterative scan", "iterative scan, strict order",
+    }  # fmt: skip
     assert all(r["recall"] > 0.6 for r in passing)
     assert searches["foh", "default", 10]["precision"] > 0.7
     pool = next(r for (name, form, k), r in searches.items() if name.startswith("the paper") and k == 10)

@@ -13,6 +13,7 @@ from foh_pg.clustering import homes as homes_module
 from foh_pg.clustering import kmeans, levels
 from foh_pg.clustering.signs import majority
 from foh_pg.errors import InputError
+from foh_pg.geometry import Geometry, default_bits
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -185,6 +186,24 @@ class TestSplits:
         bits = coded(400, clusters=4)[0]
         assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=3)[0]) == 3
         assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=1)[0]) == 1
+
+    def test_pieces_draw_few_rows_from_lists_around(self):
+        """Bits of means would be farther from all rows than what most rows of a piece have: they would draw 40."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 48))[rng.integers(40, size=4000)] + rng.normal(size=(4000, 48))
+        geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
+        bits, rows = geometry.encode(X), geometry.compared(X)
+        made = clustering.make_levels(np.random.default_rng(1), rows, 120)
+        levels = clustering.by_bits(made, rows, geometry.encode_compared)
+        home = clustering.find_homes(bits, *levels)[:, 0]
+        lengths, drawn = np.bincount(home, minlength=120), 0
+        for long in np.argsort(-lengths)[:10]:
+            pieces, _ = clustering.split_list(rng, bits[home == long], 0.6 * lengths[long])
+            others = np.delete(levels.centers, long, axis=0)
+            after = clustering.group_centers(levels.areas, np.concatenate([others, pieces]))
+            found = clustering.find_homes(bits, *after)[:, 0]
+            drawn += int(((found >= len(others)) & (home != long)).sum())
+        assert drawn < 20
 
     def test_identical_members_are_not_split(self):
         centers, piece = clustering.split_list(np.random.default_rng(0), pack(np.ones((300, 30))), 50)
