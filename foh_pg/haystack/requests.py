@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 import sqlalchemy as sa
 from haystack import Document
@@ -15,6 +18,7 @@ from foh_pg.haystack.documents import as_row
 from foh_pg.haystack.statements import Filters
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
+from foh_pg.stores.searching import Searching
 from foh_pg.stores.store_table import StoreTable
 
 # From the score of a search, where smaller is nearer, to Haystack's, where larger is. With cosine and without
@@ -77,12 +81,8 @@ class Requests:
         top_k: int,
         *,
         filters: Filters = None,
-        labels: float | None = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
         return_embedding: bool = False,
+        **how: Unpack[Searching],
     ) -> Callable[[sa.Connection, Documents], list[Document]]:
         if top_k < 0:
             raise InputError(f"top_k is {top_k}, it must be 0 or more")
@@ -103,11 +103,7 @@ class Requests:
                 embedding=return_embedding,
                 score=SCORES[self.distance],
                 k=top_k,
-                labels=labels,
-                probes=probes,
-                shortlist=shortlist,
-                recall=recall,
-                max_distance=max_distance,
+                **how,
             )
 
         return search

@@ -14,6 +14,7 @@ from foh_pg.langchain.filters import Filter
 from foh_pg.langchain.statements import Found
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
+from foh_pg.stores.searching import SEARCHING
 from foh_pg.stores.store_table import StoreTable
 
 
@@ -61,14 +62,12 @@ class Requests:
         k: int,
         *,
         filter: Filter = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
         with_vectors: bool = False,
-        **ignored: Any,
+        **given: Any,
     ) -> Callable[[sa.Connection], list[Found]]:
+        # LangChain hands on what other stores may understand; what is not for a search is left out.
+        how = {name: value for name, value in given.items() if name in SEARCHING}
+
         def search(connection: sa.Connection, documents: Documents) -> list[Found]:
             return statements.search(
                 connection,
@@ -78,11 +77,7 @@ class Requests:
                 filter=filter,
                 with_vectors=with_vectors,
                 k=k,
-                probes=probes,
-                shortlist=shortlist,
-                labels=labels,
-                recall=recall,
-                max_distance=max_distance,
+                **how,
             )
 
         # No table yet is an empty store.
