@@ -50,6 +50,8 @@ VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "cent
 # Lists and items grow with the source, and what updaters remember is large, so these tables are vacuumed only
 # where much of them was replaced since the last vacuum.
 # A small table could grow tenfold before autovacuum comes.
+# PostgreSQL writes the counts of a session once a second at the most, unless it is asked to do so.
+COUNT = "SELECT pg_catalog.pg_stat_force_next_flush()"
 REPLACED = """
 SELECT n.name
 FROM (VALUES ('list', %(list)s::regclass), ('sample', %(sample)s::regclass), ('item', %(item)s::regclass),
@@ -162,6 +164,7 @@ def install(session: Session, run: Run, new: Change) -> None:
     with run.phase("vacuum"):
         for statement in VACUUM:
             session.vacuum(statement)
+        session.execute(COUNT)
         tables = {name: session.names[name] for name in ("list", "sample", "item")}
         for (table,) in session.rows(REPLACED, tables):
             session.vacuum(VACUUM_REPLACED[table])
