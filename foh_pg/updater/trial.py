@@ -27,7 +27,7 @@ K = 10
 
 # Rows of the base: more of a large table, where the nearest rows tell more.
 BASE_ROWS = 10_000
-BASE_SHARE = 1 / 4
+BASE_SHARE = 1 / 3
 MOST_BASE_ROWS = 100_000
 
 # Rows of the base whose distances are computed at a time.
@@ -37,13 +37,10 @@ BASE_CHUNK = 10_000
 KEPT = 1500
 
 # How many lists and rows are tried in the search for what reaches a recall.
-PROBES_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
+PROBES_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 128, 192, 256, 384, 512)
 SHORTLISTS_TRIED = (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100, 150, 200, 300)
 # A step that costs more must reach so much more.
 LEAST_GAIN = 0.004
-
-# The ten rows of a query are found or missed together as if they were so many.
-ALIKE = 3
 
 # Distances that differ by less than this share are equal, but for rounding.
 TIE = 1e-6
@@ -53,6 +50,16 @@ LEAST_SHARE = 1 / 8
 
 # Where only a share of the rows is here, those wanted lie in share ** -SPREAD times as many lists.
 SPREAD = 0.4
+
+# For each row of the table that is not here beside one that is, so many fewer count as nearest.
+FEWER = 2 / 3
+
+# The places of rows in the whole table that are told apart: each of the first, then steps that grow.
+PLACES_EXACT = 60
+PLACES_STEP = 1.05
+PLACES_STEPS = 120
+# After so many rounds the places change little, and are still smooth.
+ROUNDS = 60
 
 # What precision counts beside `both`, so that it decides where the other is equal.
 PRECISION_SHARE = 0.2
@@ -222,8 +229,8 @@ class Trial:
         where bits tell rows apart badly, as in few dimensions, more must be read.
         """
         recall = np.minimum(self.recalls(self.share), self.recalls(self.share / 2))
-        # Other queries find a little less or more: this says rather too little.
-        recall -= np.sqrt(recall * (1 - recall) / (ALIKE * max(1, len(self.vectors))))
+        # The cheapest that seems to reach a recall is likelier flattered than not: say rather too little.
+        recall -= np.sqrt(np.maximum(0, recall * (1 - recall)) / (K * max(1, len(self.vectors))))
         steps = sorted(
             (
                 Reached(float(recall[i, j]), probes, shortlist)
@@ -245,15 +252,13 @@ class Trial:
     def recalls(self, share: float) -> Floats:
         """What a table reaches of which the base is that share: an array (probes tried, shortlists tried)."""
         query, rank, at = self._found
-        # How likely a row is looked at again, and is within the shortlist, where so many here come before it.
+        places = Places(share)
         shortlists = np.array(SHORTLISTS_TRIED)
-        looked, within = (
-            binom.sf(np.arange(KEPT)[:, None], np.round(count + 1 / share - 1)[None], share)
-            for count in (np.maximum(LOOKED, LOOKED_TIMES * shortlists), shortlists)
-        )
-        # How likely the first, the second, ... row here is one of the nearest of the table. As so many are
-        # taken for the nearest, those here are little farther away on average than the ten of the table.
-        likely = binom.sf(np.arange(self.nearest.shape[1]), max(1, round(K + 1 - 1 / share)), share)
+        looked = np.maximum(LOOKED, LOOKED_TIMES * shortlists)
+        # How likely the first, the second, ... row here is one of the nearest of the table. Fewer than ten
+        # count as nearest, so that those here are little farther away on average than the ten of the table.
+        wanted = max(1, round(K - FEWER * (1 / share - 1)))
+        likely = binom.sf(np.arange(self.nearest.shape[1]), wanted, share)
         counts = likely[rank] * _returned(self._tied[query, rank], share)
         by_estimate = np.argsort(self.bits, axis=1, kind="stable")
         place = np.argsort(by_estimate, axis=1)[query, at]
@@ -263,7 +268,12 @@ class Trial:
             there = listed[query, at]
             first = np.cumsum(listed, axis=1)[query, at] - 1
             again = np.cumsum(np.take_along_axis(listed, by_estimate, axis=1), axis=1)[query, place] - 1
-            hits[i] = counts[there] @ np.minimum(looked[first[there]], within[again[there]])
+            # A row is looked at again where it is among the nearest by bits, and read if in the shortlist.
+            within = [
+                places.within(before[there], counts[there], bounds)
+                for before, bounds in ((first, looked), (again, shortlists))
+            ]
+            hits[i] = counts[there] @ np.minimum(*within)
         return np.asarray(hits / (likely.sum() * max(1, len(self.nearest))))
 
     @cached_property
@@ -333,6 +343,38 @@ class Looked:
         likely = (2 * votes >= votes.max(axis=1, keepdims=True)) & (votes > 0)
         other = labelled & ~(self.signatures & likely[:, None]).any(axis=2)
         return np.asarray(ranking.votes * other)
+
+
+class Places:
+    """How many rows of a table come before one of which so many come before it in a part of the table.
+
+    Where a quarter of the rows is here, a row before which are two may well be the second or the twentieth of
+    the table. That alone would say of every place that it is more uncertain than the places are: most rows
+    that are wanted are among the first. So the places that rows have in the table are estimated first, as the
+    likeliest that explain all those that are seen here, in rounds of expectation and maximization.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        rough = np.round(PLACES_EXACT * PLACES_STEP ** np.arange(PLACES_STEPS))
+        places = np.unique(np.append(np.arange(PLACES_EXACT), rough).astype(np.int64))
+        self.places = places[places <= max(PLACES_EXACT, KEPT / share)]
+        self.chances = binom.pmf(np.arange(KEPT)[:, None], self.places[None], share)
+
+    def within(self, before: Ints, weights: Floats, bounds: Ints) -> Floats:
+        """How likely fewer than each bound come before each row: an array (rows, bounds)."""
+        if self.share >= 1 or not weights.sum():
+            return np.asarray(before[:, None] < bounds, dtype=np.float64)
+        seen, at = np.unique(before, return_inverse=True)
+        # The least number keeps a row in its place that none of these places explains.
+        chances = self.chances[seen] + np.finfo(np.float64).tiny
+        counts = np.bincount(at, weights=weights) / weights.sum()
+        places = np.full(len(self.places), 1 / len(self.places))
+        for _ in range(ROUNDS):
+            places *= (counts / (chances @ places)) @ chances
+        of_seen = chances * places
+        of_seen /= of_seen.sum(axis=1, keepdims=True)
+        return np.asarray((of_seen @ (self.places[:, None] < bounds))[at])
 
 
 def _returned(tied: Ints, share: float) -> Floats:

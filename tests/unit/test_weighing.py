@@ -159,8 +159,16 @@ def test_a_part_of_the_table_tells_what_the_whole_reaches(share: float) -> None:
     part = Trial(index, model, rows.take(np.sort(some)), asking, whole.levels, share)
     # Whatever is read of lists and rows; where there are few rows to tell it, rather too little is said.
     apart = part.recalls(share) - whole.recalls(1.0)
-    assert -0.05 < apart.mean() < 0.01
-    assert apart.max() < 0.03
+    assert -0.02 < apart.mean() < 0.01
+    # Where hardly more rows are read than are wanted, it is less certain.
+    enough = np.array(SHORTLISTS_TRIED) >= 16
+    assert np.abs(apart[:, enough]).max() < 0.05
+    assert apart[:, enough].max() < 0.03
+    assert apart.max() < 0.06
+    # Rows that need not be read are not asked for: a part knows as the whole does when more rows add nothing.
+    twice = [SHORTLISTS_TRIED.index(rows) for rows in (30, 60)]
+    gains = [np.diff(recalls[:, twice]).max() for recalls in (part.recalls(share), whole.recalls(1.0))]
+    assert gains[0] < gains[1] + 0.02
     for step in part.reach():
         asked = whole.ask(replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist))
         assert asked.recall.mean() > step.recall - 0.03
