@@ -118,7 +118,7 @@ SET enable_hashjoin = on
 SET enable_mergejoin = on
 AS $function$
 DECLARE
-    plan json;
+    plan pg_catalog.json;
 BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' OPERATOR(pg_catalog.||) statement INTO plan USING params;
     RETURN plan;

@@ -24,7 +24,7 @@ from tests.django_shop.catalog.models import Product
 from tests.support.postgres import Database
 
 INDEXES = """
-SELECT name, source_name, embedding, labels, labels_from_name, labels_key, bits, dimensions, distance,
+SELECT name, source_name, embedding, labels, labels_from_name, labels_key[1], bits, dimensions, distance,
        options ->> 'probes', options ->> 'shortlist', options ->> 'dial' FROM foh.index ORDER BY name
 """
 

@@ -65,10 +65,6 @@ def test_come_back_as_they_were(kind: str, keys: list[Any]) -> None:
     assert known.unpack("some", packed).tolist() == keys
 
 
-def test_as_earlier_versions_saved_them() -> None:
-    assert Keys("text").unpack("some", {"some": np.array(["a", "bc"])}).tolist() == ["a", "bc"]
-
-
 @pytest.mark.parametrize("triggers", ["statement", "row"])
 @pytest.mark.parametrize("kind", ["text", "varchar"])
 def test_as_long_as_a_key_can_be(
