@@ -123,14 +123,15 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
+-- One row in ten thousand may be so: lists are looked through one after the other, some in every update. Of rows with several homes one in a
+-- hundred: they only follow the pieces of lists that are split, and not to new centers nearby.
 SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
 FROM (SELECT min(c.key::text) AS key, bool_or(c.read) AS read
       FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM {nearest_centers}(p.geometry, m.probes) n)) AS read
             FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
             WHERE NOT (SELECT m.exact FROM marker m) AND {homes} > 0 AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) c
       GROUP BY c.key) h
-HAVING 10000 * count(*) FILTER (WHERE NOT h.read) > count(*)
+HAVING CASE WHEN {homes} > 1 THEN 100 ELSE 10000 END * count(*) FILTER (WHERE NOT h.read) > count(*)
 UNION ALL
 -- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
 -- exceed three times the bound. Two bits in a thousand are allowed for rounding.
