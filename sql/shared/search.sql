@@ -17,7 +17,7 @@ AS $function$
         "looked": 60, "looked_times": 2, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
-        "recall_default": 0.95, "probe_cost": 1.1, "cost_labels": 66, "cost_nearest": 135,
+        "recall_default": 0.95, "probe_cost": 1.1, "cost_labels": 55, "cost_nearest": 110,
         "label_voters": 20, "label_voters_times": 5, "label_rank": 4
     }'::jsonb
 $function$;
