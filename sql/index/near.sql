@@ -151,19 +151,43 @@ $body$;
 -- foh: fragment second_look
 RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 
+-- foh: fragment match_lists
+-- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere: the nearest lists tell. The share of all
+    -- rows counts there as if so many entries had been seen.
+    IF asked IS NULL THEN
+        fewest := probes / greatest({lists_for_share}, 1::float8);
+        SELECT (count(*) FILTER (WHERE u.passes) + {share_counts} * share) / (count(*) + {share_counts}) INTO share
+        FROM (SELECT {passing_only} AS passes
+              FROM (SELECT unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
+                    FROM {list} l WHERE l.center = ANY (centers[:{share_lists}]) AND truncated = 0) u) u;
+        more := least(fewest::float8 * greatest({lists_for_share}, 1::float8), 1e7::float8)::int;
+        IF more > probes THEN
+            -- More lists than that cost more than all rows that pass.
+            IF lean = 0::float8 AND more > greatest(worth, probes) THEN
+                fallback := 'few';
+                RETURN;
+            END IF;
+            probes := more;
+            centers := ARRAY(SELECT n.center FROM {nearest_centers}(query_geometry, probes) n);
+            exhausted := cardinality(centers) < probes;
+        END IF;
+    END IF;
+
 -- foh: fragment match_again
--- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere. Fewer than half of what was to be expected say
-    -- so, or fewer than are wanted: then more lists are read. A list has about as many rows as the cube root of all.
-    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted
-                                              ELSE least(looked, greatest(wanted, 0.5 * share * probes * cbrt(pg_relation_size({item_text}) * 150 / 8192))) END)
-       AND NOT exhausted AND probes < 10000000 THEN
-        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
-        FROM {near_matching}(vector, k, least(probes * least(8, greatest(2, 2 * looked / greatest(cardinality(keys), 1))), 10000000)::int,
-                             shortlist, recall, dial, times, false, share, tests) n;
+-- Fewer rows than are to be looked at pass in these lists: more are read.
+    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted ELSE looked END) AND NOT exhausted AND probes < 10000000 THEN
+        more := least(probes::bigint * least(8, greatest(2, looked / greatest(coalesce(cardinality(keys), 0), 1))), 10000000)::int;
+        IF lean = 0::float8 AND more > worth THEN
+            fallback := 'few';
+            RETURN;
+        END IF;
+        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback, sure
+        FROM {near_matching}(vector, k, more, shortlist, recall, dial, times, false, share, tests, worth) n;
         RETURN;
     END IF;
-    keys := keys[1:wanted];
-    bits := bits[1:wanted];
+    keys := keys[:wanted];
+    bits := bits[:wanted];
+    sure := coalesce(cardinality(unplaced), 0) = 0{match_sure};
 
 -- foh: fragment near_body
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -251,6 +275,7 @@ BEGIN
     query_above := looks[2];
     query_below := looks[3];
     apart := query_above OPERATOR({vector}.<~>) query_below;
+    {match_lists}
     looked := greatest({looked_at_least}, {looked_times}::float8 * wanted::float8);
     most := looked + CASE WHEN replaced THEN looked / 8 + 16 ELSE 0 END;
     -- These lists should hold somewhat more than that.
@@ -288,9 +313,11 @@ CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes in
 {near_body}
 
 -- foh: function near_matching, called by readers
--- The same for a search with a condition on included columns or labels. tests: see foh._matched. In the body of this function the placeholders
+-- The same for a search with a condition on included columns or labels. tests: see foh._matched. worth: more lists than that cost more than to
+-- read all rows that pass from the source, where fallback 'few' sends a search. sure: all rows that keys name pass, and need not be tested again.
+-- In the body of this function the placeholders
 -- of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
 CREATE OR REPLACE FUNCTION {near_matching}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
-                                  again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
-                                  OUT scale float8, OUT fallback text)
+                                  again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, worth int DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
+                                  OUT scale float8, OUT fallback text, OUT sure boolean)
 {near_body}

@@ -146,6 +146,8 @@ DECLARE
     -- How a condition is best answered, and about how many of the rows pass it.
     way pg_catalog.record;
     share pg_catalog.float8;
+    -- Whether the lists have told of every row found that it passes.
+    sure boolean;
     -- How many times k rows are looked at, since some rows do not pass the filter.
     times bigint := 1;
     more bigint;
@@ -178,9 +180,9 @@ BEGIN
     IF condition IS NOT NULL THEN
         way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions}, filter IS NOT NULL,
+            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
             -- Rows that are read exactly are ranked by distance alone, as in a small index.
-            CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END);
+            CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL);
         share := way.share;
         IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
             SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
@@ -190,6 +192,7 @@ BEGIN
             END IF;
             -- PostgreSQL was wrong, and nobody knows how many rows pass.
             share := 0.25;
+            way.worth := NULL;
         END IF;
         -- What the lists can tell need not be looked up.
         IF tests IS NULL THEN
@@ -201,13 +204,14 @@ BEGIN
     IF tests IS NULL THEN
         near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
     ELSE
-        near := {near_matching}(query, k, probes, shortlist, recall, dial, times, false, share, tests);
+        near := {near_matching}(query, k, probes, shortlist, recall, dial, times, false, share, tests, way.worth);
+        sure := near.sure AND filter IS NULL;
     END IF;
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     WHILE near.fallback IS NULL LOOP
-        IF condition IS NOT NULL THEN
+        IF condition IS NOT NULL AND sure IS NOT TRUE THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
@@ -271,6 +275,7 @@ BEGIN
             near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
         ELSE
             near := {near_matching}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true, share, tests);
+            sure := near.sure AND filter IS NULL;
         END IF;
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(condition, 'true'), params, max_distance) AS f) r;
@@ -343,7 +348,7 @@ BEGIN
     IF match IS NOT NULL THEN
         -- The text of the condition is made here, of values. It is planned, and not run.
         SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included_text}, {label_conditions_text}, match)).condition, NULL),
-                        pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END) w;
+                        pg_relation_size({item_text}), k, {dimensions}, CASE WHEN dial > 0 THEN {exact_rows} END, false) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;

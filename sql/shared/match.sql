@@ -150,7 +150,7 @@ DECLARE
 BEGIN
     IF NOT matching THEN
         RETURN jsonb_build_object(
-            'match_declared', '', 'match_read', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
+            'match_declared', '', 'match_read', '', 'match_lists', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
             'passing_stream', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
             'fewer_rows', '0.6::float8');
     END IF;
@@ -160,6 +160,7 @@ BEGIN
                              c.at, c.kept, c.at - 1), ', ') AS "values",
            coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
            coalesce(string_agg(', t.included_' || c.slot, ''), '') AS streamed,
+           coalesce(string_agg(format(' AND (asked_%1$s OR NOT tests ? ''%1$s nulls'')', c.at), ''), '') AS sure,
            coalesce(string_agg(format('(NOT asked_%1$s OR CASE WHEN %%1$s.included_%2$s IS NULL THEN nulls_%1$s ELSE '
                                       '(among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s)) '
                                       'AND (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
@@ -170,7 +171,7 @@ BEGIN
                  CASE WHEN c.value ->> 'kept' = 'text' AND NOT (c.value ->> 'enum')::boolean THEN foh._collate(i.source, (c.value ->> 'name')::name) ELSE '' END AS collated
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at) c;
     RETURN jsonb_build_object(
-        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint;',
+        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint; more int; asked constant int := probes; fewest int;',
         'match_read', CASE WHEN made.variables IS NULL THEN '' ELSE format('SELECT %s INTO %s FROM foh.index i WHERE i.id = %s;', made."values", made.variables, i.id) END
             || CASE WHEN i.labels IS NULL THEN '' ELSE format($$
     IF tests ? 'labels_any' OR tests ? 'labels_all' THEN
@@ -189,8 +190,10 @@ BEGIN
         'marks_read', 'lean > 0::float8 OR any_labels IS NOT NULL OR all_labels IS NOT NULL',
         'first_lists', 'least(1 + most / (16 * coalesce(share, 1)), 1e6)::int',
         'kept', 'looked',
+        'passing_only', format('%s AND %s', format(made.passing, 'u'), format(labels, 'u')),
+        'match_sure', made.sure || CASE WHEN i.labels IS NULL THEN '' ELSE ' AND NOT tests ?| ARRAY[''labels_any'', ''labels_all'', ''labels_none'']' END,
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
-        'looked_at_least', 240,
+        'looked_at_least', foh._ranking() -> 'looked',
         'fewer_rows', '0.75::float8');
 END
 $function$;

@@ -57,6 +57,7 @@ DECLARE
     keys constant jsonb := foh._key_names(i);
     probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                           coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
+    lists_for_share constant text := '0.6::float8 * power(share, -0.4::float8)';
     to_vector text;
     -- The labels of a row s; and the same for a writer.
     labels_read text;
@@ -169,8 +170,12 @@ BEGIN
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
         'probes_chosen', probes_chosen,
         -- Where only a share of the rows passes a condition: so many more lists that about nine in ten of the nearest rows that pass are found.
-        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(0.6::float8 * power(share, -0.4::float8), 1::float8), 1e7::float8)::int END',
-                                   probes_chosen),
+        'lists_for_share', lists_for_share,
+        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(%2$s, 1::float8), 1e7::float8)::int END',
+                                   probes_chosen, lists_for_share),
+        -- So many of the nearest lists tell which share of the rows passes around the query; that of all rows counts as so many entries there.
+        'share_lists', 8,
+        'share_counts', '5::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
         'most_unplaced', 100,

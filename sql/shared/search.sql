@@ -128,12 +128,13 @@ $function$;
 -- foh: function _way, called by readers
 -- How a search with a condition is answered, by the plan that PostgreSQL has for the condition alone. share: about so many of all rows pass, and
 -- the fewer, the more lists must be read. most: not null where it is cheaper to read all rows that pass, by the indexes of the application,
--- than to read lists and look up what is in them: so many rows, and no more, since PostgreSQL may be wrong.
+-- than to read lists and look up what is in them: so many rows, and no more, since PostgreSQL may be wrong. worth: so many lists cost as much as
+-- to read all rows that pass.
 -- Costs are in microseconds, as measured on one machine: it is their proportions that count. A row that is read costs the more the more
 -- dimensions it has, a scan as PostgreSQL says, a row looked up in vain 4, a list 4 and .12 for each of its entries.
 -- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. item_bytes: the size of the table of
 -- items, of which a page holds about 150. It is always up to date, unlike statistics.
-CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, filtered boolean, limited bigint, OUT share float8, OUT most bigint)
+CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, limited bigint, filtered boolean, OUT share float8, OUT most bigint, OUT worth int)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -142,10 +143,12 @@ DECLARE
     passing constant float8 := greatest((plan #>> '{0,Plan,Plan Rows}')::float8, 1);
     scanned constant float8 := CASE WHEN plan::text LIKE '%"Seq Scan"%' THEN 5 * (plan #>> '{0,Plan,Total Cost}')::float8 ELSE 0 END;
     by_table constant float8 := 250 + scanned + passing * (1.5 + 0.004 * dimensions);
+    a_list constant float8 := 4 + 0.12 * cbrt(total);
     by_lists float8;
 BEGIN
     share := least(passing / total, 1);
-    by_lists := 600 + 4 * greatest(k, 30) / CASE WHEN filtered THEN share ELSE 1 END + 40 * power(share, -0.4) * (4 + 0.12 * cbrt(total));
+    by_lists := 600 + 4 * greatest(k, 30) / CASE WHEN filtered THEN share ELSE 1 END + 40 * power(share, -0.4) * a_list;
+    worth := least(greatest(by_table - 600, 0) / a_list, 10000000);
     most := CASE WHEN by_table < by_lists AND (limited IS NULL OR passing <= limited) THEN 1.5 * passing + 100 END;
 END
 $function$;
