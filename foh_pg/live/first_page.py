@@ -120,7 +120,7 @@ def figure(points: list[Quality], name: str) -> str:
 
 
 def drawing(index: IndexNow, now: datetime) -> str:
-    """Quality over versions, by foh-pg evaluate, else as the updater saw it, and the age of the last point."""
+    """Quality over versions, by foh-pg evaluate or as the updater saw it, and the age of the last point."""
     points = index.quality
     measured = [(point.version, point.evaluated.get("index", {})) for point in points if point.evaluated]
     seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
