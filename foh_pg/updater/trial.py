@@ -27,7 +27,7 @@ from foh_pg.updater.scan import exact_distances, sharing
 K = 10
 
 # Rows of the base: more of a large table, where the nearest rows tell more.
-BASE_ROWS = 10_000
+BASE_ROWS = 30_000
 BASE_SHARE = 1 / 3
 MOST_BASE_ROWS = 100_000
 
