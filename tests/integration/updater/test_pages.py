@@ -45,7 +45,15 @@ def full(connection: Connection) -> float:
 
 @pytest.mark.parametrize(
     ("kind", "geometry"),
-    [("int", 8), ("int", 2000), ("bigint", 640), ("uuid", 1536), ("text", 96), ("text", 2000)],
+    [
+        # The updater makes the parts, in Python: the longest and the shortest entries are enough on the other versions.
+        ("int", 8),
+        *(
+            pytest.param(*case, marks=pytest.mark.one_version)
+            for case in (("int", 2000), ("bigint", 640), ("uuid", 1536), ("text", 96))
+        ),
+        ("text", 2000),
+    ],
 )
 def test_nothing_is_in_toast(connection: Connection, database: Database, kind: str, geometry: int) -> None:
     connection.execute(
