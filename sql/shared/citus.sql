@@ -236,7 +236,7 @@ BEGIN
     was := foh._spread();
     fresh := to_regclass(names ->> 'inbox') IS NULL;
     IF fresh THEN
-        EXECUTE foh._render((SELECT t.body FROM foh.template t WHERE t.name = 'node_tables'), names);
+        EXECUTE foh._render((SELECT m.body FROM foh.template m WHERE m.name = 'node_tables'), names);
     END IF;
     FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind = 'node' ORDER BY m.at LOOP
         EXECUTE foh._render(t.body, names);

@@ -1,11 +1,11 @@
 -- What is wrong with an index, and which statement helps.
 
--- The tables and functions of an index that were dropped.
+-- The tables and functions of an index that were dropped. What only a distributed table has, its table of shards too, foh.refresh makes again.
 CREATE OR REPLACE FUNCTION foh._missing_objects(i foh.index) RETURNS TABLE (name text, is_table boolean)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT format('foh.%I', o.object), t.kind = 'table'
+    SELECT format('foh.%I', o.object), t.kind = 'table' AND t.condition <> 'distributed'
     FROM foh._templates(i) t JOIN foh._object_names(i.name) o ON o.suffix = t.name
     WHERE CASE t.kind WHEN 'table' THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relname = o.object)
                       WHEN 'function' THEN NOT EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = o.object) END

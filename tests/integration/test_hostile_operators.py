@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -160,8 +160,7 @@ class Item(Base):
     note: Mapped[int | None]
 
 
-@pytest.fixture
-def indexed(database: Database) -> Database:
+def create_indexes(database: Database) -> None:
     owner = database.connect()
     owner.execute(
         "CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(4) NOT NULL, tags text[] NOT NULL, note int)"
@@ -178,15 +177,22 @@ def indexed(database: Database) -> Database:
     )
     owner.execute("INSERT INTO texts SELECT 'k' || id, embedding FROM items")
     owner.execute("SELECT foh.create_index('filled', 'items', 'embedding', labels => 'tags', bits => 16)")
-    return database
+
+
+def set_traps(database: Database) -> None:
+    create_indexes(database)
+    superuser = database.connect(None)
+    superuser.execute(TRAPS)
+    superuser.execute(TYPES)
+
+
+def plant_overloads(database: Database) -> None:
+    database.connect(None).execute(OVERLOADS)
 
 
 @pytest.fixture
-def trapped(indexed: Database) -> Database:
-    superuser = indexed.connect(None)
-    superuser.execute(TRAPS)
-    superuser.execute(TYPES)
-    return indexed
+def trapped(copy_of: Callable[..., Database]) -> Database:
+    return copy_of(set_traps)
 
 
 @pytest.fixture
@@ -266,12 +272,16 @@ EMBEDDINGS = {
 }
 
 
+# Which function a call means is resolved in the same way by every version of PostgreSQL.
+@pytest.mark.one_version
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
 @pytest.mark.parametrize("kind", EMBEDDINGS)
-def test_overloads_in_the_schema_of_pgvector(indexed: Database, kind: str, distance: str) -> None:
+def test_overloads_in_the_schema_of_pgvector(
+    copy_of: Callable[..., Database], kind: str, distance: str
+) -> None:
     """Every call of ours names the types that pgvector has, so that nothing planted beside it is chosen."""
-    owner = indexed.connect()
-    indexed.connect(None).execute(OVERLOADS)
+    database = copy_of(plant_overloads)
+    owner = database.connect()
     with pytest.raises(psycopg.errors.RaiseException, match="a trap"):
         owner.execute("SELECT '{1,2}'::real[] OPERATOR(extensions.<->) '{1,2}'::real[]")
     owner.execute(f"CREATE TABLE more (id int PRIMARY KEY, embedding {EMBEDDINGS[kind]}, tags text[])")
@@ -286,14 +296,14 @@ def test_overloads_in_the_schema_of_pgvector(indexed: Database, kind: str, dista
     owner.execute(insert.encode(), [1, 200])
     search = "SELECT id FROM foh.more_search('[1,2,3,4]'::extensions.vector, 20)"
     for start in (201, 401):
-        update(indexed.dsn(), "more")
+        update(database.dsn(), "more")
         assert len(owner.execute(search.encode()).fetchall()) == 20
         owner.execute(insert.encode(), [start, start + 199])
         owner.execute("UPDATE more SET embedding = (SELECT embedding FROM more WHERE id = 1) WHERE id = 2")
         owner.execute("DELETE FROM more WHERE id = 3")
         owner.execute("INSERT INTO more SELECT 3, embedding, tags FROM more WHERE id = 4")
-    rebuild(indexed.dsn(), "more")
-    evaluate(indexed.dsn(), "more")
+    rebuild(database.dsn(), "more")
+    evaluate(database.dsn(), "more")
     for statement in (
         "SELECT * FROM foh.check('more')",
         "SELECT * FROM foh.repair('more') WHERE missing + gone + changed > 0",
@@ -301,7 +311,7 @@ def test_overloads_in_the_schema_of_pgvector(indexed: Database, kind: str, dista
         assert owner.execute(statement.encode()).fetchall() == []
     for command in (["search", "more", "--like", "5"], ["search", "more", "--vector", QUERY, "--explain"], ["status", "more"],
                     ["status", "more", "--html", "-"], ["refresh", "more"]):  # fmt: skip
-        result = CliRunner().invoke(app, [*command, "--dsn", indexed.dsn()])
+        result = CliRunner().invoke(app, [*command, "--dsn", database.dsn()])
         assert result.exit_code == 0, (command, result.output, result.exception)
 
 
@@ -430,14 +440,15 @@ END $$;
 """
 
 
-def test_temporary_objects(indexed: Database) -> None:
+def test_temporary_objects(database: Database) -> None:
     """What a session has planted for itself means nothing to the functions that run as somebody else."""
-    owner, writer = indexed.connect(), indexed.connect("app_writer")
+    create_indexes(database)
+    owner, writer = database.connect(), database.connect("app_writer")
     owner.execute(
         "GRANT ALL ON items TO app_writer; SELECT foh.grant(reader => 'app_writer', updater => 'app_writer')"
     )
     writer.execute("SET search_path = public, extensions")
-    update(indexed.dsn(), "idx")
+    update(database.dsn(), "idx")
     writer.execute(TEMPORARY)
     writer.execute(
         "INSERT INTO public.items SELECT 1000, embedding, tags FROM public.items WHERE id OPERATOR(pg_catalog.=) 1"
