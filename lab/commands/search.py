@@ -17,7 +17,7 @@ from lab import data as datasets
 from lab import environment, plots
 from lab.commands.delivery import data_file, deliver, html_file, json_file
 from lab.search import curves as search_plots
-from lab.search.benchmark import Settings, run
+from lab.search.benchmark import Settings, measure_filters, run
 from lab.search.line_up import NAMES
 from lab.summary import Report
 
@@ -45,6 +45,11 @@ MOST_CLIENTS = 64
     default=True,
     help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
     "and 4096 dimensions.",
+)
+@click.option(
+    "--filters",
+    is_flag=True,
+    help="Nothing but searches with conditions, from all rows that pass to one in ten thousand.",
 )
 @click.option("--contenders", default="all", help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
 @click.option("--clients", default="1,2,4,8", help="How many clients ask at once, one after the other.")
@@ -103,7 +108,8 @@ def _run(data: Dataset, settings: Settings) -> Report:
     talk = Console(stderr=True)
     with Progress(*columns, console=talk, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(data.name, total=None)
-        records = list(run(data, settings, lambda step: progress.update(task, description=step)))
+        measured = measure_filters if settings.filters else run
+        records = list(measured(data, settings, lambda step: progress.update(task, description=step)))
     found = environment.describe()
     for record in records:
         if record["experiment"] == "server":

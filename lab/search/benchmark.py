@@ -11,11 +11,11 @@ import psycopg
 from foh_pg.arrays.threads import one_thread
 from foh_pg.postgres.embedded import installation
 from foh_pg.quality.dataset import Dataset
-from lab.search import arrivals, experiments, stages, table
+from lab.search import arrivals, experiments, filters, stages, table
 from lab.search.clients import throughput
 from lab.search.contenders import Contender
 from lab.search.inserts import cost_of_arrivals
-from lab.search.line_up import line_up
+from lab.search.line_up import ALWAYS, line_up
 from lab.search.measure import Backend, Record, built, interleave, judge_by
 
 Progress = Callable[[str], None]
@@ -36,6 +36,7 @@ class Settings:
     clients: tuple[int, ...] = (1, 2, 4, 8)
     seconds: float = 3.0
     contenders: tuple[str, ...] = ()
+    filters: bool = False
 
     def describe(self) -> dict[str, Any]:
         return {**asdict(self), "clients": list(self.clients), "contenders": list(self.contenders)}
@@ -60,6 +61,21 @@ def run(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
                 yield from _extras(dsn, connection, rows, contenders, settings, say)
         if empty is not None:
             yield from _stages(empty, rows, settings, say)
+
+
+def measure_filters(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
+    """Nothing but searches with conditions."""
+    rows = table.draw(data, settings.queries, settings.rows, settings.seed)
+    server = table.database(settings.version, {"shared_buffers": settings.shared_buffers})
+    with server as dsn, table.open_connection(dsn) as connection:
+        yield _versions(connection)
+        say("loading")
+        table.load(connection, rows)
+        for contender in line_up(rows, settings.bits, settings.quick, ALWAYS):
+            say(f"building {contender.name}")
+            yield {"experiment": "build", **built(dsn, connection, contender, rows)}
+        say("filters")
+        yield from filters.measure(connection, rows)
 
 
 def measure_stages(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
@@ -108,7 +124,7 @@ def _extras(
     counts, seconds = settings.clients, settings.seconds
     yield from throughput(dsn, connection, program, rows, contenders, counts, seconds)
     say("filters")
-    yield from experiments.filtered(connection, rows)
+    yield from filters.measure(connection, rows)
     say("policies")
     yield from experiments.by_tenant(connection, rows)
     say("rows in the stream")

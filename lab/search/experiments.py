@@ -1,4 +1,4 @@
-"""Searches while rows wait in the stream, when a filter or a policy hides rows, and in 4096 dimensions."""
+"""Searches while rows wait in the stream, when a policy hides rows, and in 4096 dimensions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import psycopg
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.quality.dataset import Dataset
 from foh_pg.updater import build as build_index
-from foh_pg.updater import update
 from lab.search import table
 from lab.search.contenders import Form
 from lab.search.measure import Backend, Record, interleave, judge_by
@@ -25,10 +23,9 @@ TABLE = table_of("anchored")
 REPLACE = sql.SQL(
     "UPDATE {table} SET embedding = o.embedding FROM {table} o WHERE {table}.id = 0 AND o.id = 1"
 ).format(table=sql.Identifier(TABLE))
-# pgvector goes on searching until the filter has let enough rows through, up to hnsw.max_scan_tuples.
+# pgvector goes on searching until the policy has let enough rows through, up to hnsw.max_scan_tuples.
 FILTERED_QUERIES, OWN_QUERIES = 200, 1000
 ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "relaxed_order"}
-STRICT: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "strict_order"}
 
 
 def with_stream(
@@ -66,32 +63,6 @@ def _vacuum_stream(connection: psycopg.Connection[Any]) -> None:
     connection.execute(sql.SQL("VACUUM ANALYZE {}, foh.anchored_stream").format(sql.Identifier(TABLE)))
 
 
-def filtered(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[Record]:
-    """Search among 50 %, 10 %, 2 %, 1 % and none of the rows, by a column that has a B-tree."""
-    asking = table.Rows(rows.data, rows.base, rows.queries[:FILTERED_QUERIES])
-    for name in (TABLE, "items_graph"):
-        connection.execute(sql.SQL("CREATE INDEX ON {} (tenant)").format(sql.Identifier(name)))
-        connection.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(name)))
-    # From here on the lists have the column beside the bits.
-    connection.execute("SELECT foh.alter_index('anchored', include => '{tenant}')")
-    update(connection, "anchored")
-    for keeps in (50, 10, 2, 1, 0):
-        passing = table.tenant_of(np.arange(len(rows.base))) < keeps
-        judge = judge_by(asking, asking.truth(10, np.flatnonzero(passing)))
-        filter_ = sql.SQL(", filter => {}").format(sql.Literal(f"tenant < {keeps}"))
-        match = sql.SQL(", labels => 0, match => {}").format(sql.Literal(Jsonb({"tenant": {"<": keeps}})))
-        where = sql.SQL("tenant < {}").format(sql.Literal(keeps))
-        forms = [
-            ("foh", Form("filter", 10, OURS.format(filter_))),
-            ("foh", Form("filter, labels 0", 10, OURS.format(filter_ + sql.SQL(", labels => 0")))),
-            ("foh", Form("match, labels 0", 10, OURS.format(match))),
-            ("pgvector HNSW", Form("iterative scan", 10, GRAPH.format(where), ITERATIVE)),
-            ("pgvector HNSW", Form("iterative scan, strict order", 10, GRAPH.format(where), STRICT)),
-        ]
-        for record in interleave(Backend(connection), forms, asking.data.X[asking.queries], judge):
-            yield {"experiment": "filter", "keeps": f"{keeps} %", **record}
-
-
 def own_rows(connection: psycopg.Connection[Any], rows: table.Rows, seed: int) -> Iterator[Record]:
     """Rows of the table ask with their own vectors: is each of them first in its answer?"""
     backend, X = Backend(connection), rows.data.X[rows.base]
@@ -124,6 +95,8 @@ def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator
     connection.execute("CREATE ROLE tenant")
     for name in (TABLE, "items_graph"):
         named = sql.Identifier(name)
+        connection.execute(sql.SQL("CREATE INDEX ON {} (tenant)").format(named))
+        connection.execute(sql.SQL("ANALYZE {}").format(named))
         connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(named))
         connection.execute(
             sql.SQL(

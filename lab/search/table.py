@@ -129,10 +129,11 @@ def open_connection(dsn: str) -> psycopg.Connection[Any]:
 
 
 def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
-    """Table items: id is the place of a row in the base, tenant a number below 100."""
+    """Table items: id is the place of a row in the base; for the other columns see the functions below."""
     connection.execute(
         sql.SQL(
-            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], tenant int)"
+            "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], "
+            "tenant int, price int, kin int)"
         ).format(sql.Literal(dimensions))
     )
 
@@ -168,6 +169,17 @@ def tenant_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     return np.asarray(places * 7919 % 100, dtype=np.int32)
 
 
+def price_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The price of rows, a number below 100 000 that has nothing to do with their vectors."""
+    return np.asarray(places * 69_621 % 99_991, dtype=np.int32)
+
+
+def kin_of(rows: Rows, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """How far rows are from the first one, a number that has to do with their vectors."""
+    near = unit(rows.data.X[rows.base[places]]) @ unit(rows.data.X[rows.base[:1]])[0]
+    return np.asarray(100_000 * (1 - near), dtype=np.int32)
+
+
 def insert(
     connection: psycopg.Connection[Any],
     rows: Rows,
@@ -176,7 +188,7 @@ def insert(
     into: str = "items",
 ) -> None:
     """Put rows of the base into a table under their places, moved by `shift`."""
-    columns = (INT8, Vector(rows.dimensions), Array(TEXT), INT4)
+    columns = (INT8, Vector(rows.dimensions), Array(TEXT), INT4, INT4, INT4)
     names = np.array(rows.data.label_names, dtype=object)
     for part in np.array_split(places, max(1, len(places) // 20_000)):
         sets = rows.data.sets.take(rows.base[part])
@@ -186,5 +198,8 @@ def insert(
             rows.data.X[rows.base[part]],
             Ragged(names[sets.ids], bounds),
             tenant_of(part),
+            price_of(part),
+            kin_of(rows, part),
         )
-        copy_in(connection, sql.Identifier(into), ("id", "embedding", "labels", "tenant"), columns, values)
+        names_of = ("id", "embedding", "labels", "tenant", "price", "kin")
+        copy_in(connection, sql.Identifier(into), names_of, columns, values)

@@ -70,11 +70,16 @@ def test_answers(found) -> None:
     assert own["pgvector HNSW", "ef_search 40"]["first"] == 1
     assert own["foh", "labels 0"]["found"] > 0.95
     # A search among few of the rows is judged by the ten nearest of these.
-    passing = [r for r in select(found[0], "filter") if r["keeps"] == "10 %"]
+    passing = [r for r in select(found[0], "filter") if r["keeps"] == "price, 10 %"]
     assert {r["form"] for r in passing} == {
-        "filter", "filter, labels 0", "match, labels 0", "iterative scan", "iterative scan, strict order",
+        "match", "filter", "iterative scan", "iterative scan, strict order", "what the planner takes",
     }  # fmt: skip
     assert all(r["recall"] > 0.6 for r in passing)
+    kinds = {r["keeps"].split(",")[0] for r in select(found[0], "filter")}
+    assert kinds == {"price", "kin", "label"}
+    # Where few rows pass, all of them are compared.
+    few = [r for r in select(found[0], "filter") if r["keeps"] == "price, 0.1 %" and r["contender"] == "foh"]
+    assert [r["recall"] for r in few] == [1, 1]
     assert searches["foh", "default", 10]["precision"] > 0.7
     pool = next(r for (name, form, k), r in searches.items() if name.startswith("the paper") and k == 10)
     assert pool["precision"] > 0.5
