@@ -1,4 +1,4 @@
-"""Searches among the rows that pass a condition: by columns that have to do with the vector or not, and labels."""
+"""Searches among the rows that pass a condition on columns or labels."""
 
 from __future__ import annotations
 

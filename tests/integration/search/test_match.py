@@ -346,6 +346,32 @@ def test_rows_that_a_policy_hides(goods: Goods, database: Database) -> None:
     assert len(reader.found({"number": {">": 5}}, 20)) == 20
 
 
+def test_a_column_that_the_caller_may_not_read(goods: Goods, database: Database) -> None:
+    """The lists know the column, and tell nothing of it to who may not read it."""
+    built(goods, ["number"])
+    goods.run("SELECT foh.grant('goods', reader => 'app_reader')")
+    goods.run("GRANT SELECT (id, embedding) ON public.goods TO app_reader")
+    reader = Goods.__new__(Goods)
+    reader.connection = database.connect("app_reader")
+    assert len(reader.found({}, 10)) == 10
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        reader.found({"number": {">": 5}}, 10)
+
+
+def test_the_lists_are_sure_of_what_they_have(goods: Goods) -> None:
+    """Rows are tested again only where the lists cannot know: by labels, and while a column is not filled in."""
+    built(goods, ["number"])
+    call = (
+        "SELECT n.sure, n.keys FROM foh.goods_nearmatching(%s, 10, 100, 50, NULL, 0, 1, false, NULL, %s) AS n"
+    )
+    by_number, by_label = {"1 nulls": False, "1 >": "5"}, {"labels_any": "{cat}"}
+    sure, keys = goods.connection.execute(call, [text(QUERY), json.dumps(by_number)]).fetchone()
+    assert sure and set(keys) <= set(goods.expected("number > 5"))
+    assert not goods.connection.execute(call, [text(QUERY), json.dumps(by_label)]).fetchone()[0]
+    goods.run("SELECT foh.alter_index('goods', include => '{small}')")
+    assert not goods.connection.execute(call, [text(QUERY), json.dumps(by_number)]).fetchone()[0]
+
+
 def test_k_rows_wherever_they_are(goods: Goods) -> None:
     """The rows that pass lie all on the other side."""
     goods.fill(range(300))
