@@ -59,7 +59,7 @@ def rollback(target: Target, index: str, to: int, *, progress: Progress | None =
     """Put the hash functions of an earlier version back; every row is encoded again."""
     with open_session(target) as session:
         found = _locked(session, index)
-        # Before a run begins: that somebody asked for a version that never was is no failure of the index.
+        # Checked before a run begins: that a version is unknown is no failure of the index, and not recorded.
         _learned(session, found, to)
         run = Run(found.name, "rollback", found.version, found.version, progress=progress)
         with recorded(session, run):
