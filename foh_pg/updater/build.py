@@ -46,13 +46,13 @@ def build(target: Target, index: str, *, progress: Progress | None = None) -> Ru
         Called with phase, done and total.
     """
     with open_session(target) as session:
-        return _fill_anew(session, index, "build", progress)
+        return _train_and_fill(session, index, "build", progress)
 
 
 def rebuild(target: Target, index: str, *, progress: Progress | None = None) -> Run:
     """Train a new model and place all rows by it, beside what is served until the switch."""
     with open_session(target) as session:
-        return _fill_anew(session, index, "rebuild", progress)
+        return _train_and_fill(session, index, "rebuild", progress)
 
 
 def rollback(target: Target, index: str, to: int, *, progress: Progress | None = None) -> Run:
@@ -74,7 +74,7 @@ def _locked(session: Session, name: str) -> IndexRow:
     return read_index(session)
 
 
-def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None) -> Run:
+def _train_and_fill(session: Session, name: str, kind: str, progress: Progress | None) -> Run:
     index = _locked(session, name)
     if kind == "build" and index.status == "ready" and index.version > 1:
         raise BuildError(
