@@ -50,7 +50,7 @@ class Match(NamedTuple):
 
 
 def description(row: tuple[Any, ...]) -> Description:
-    return Description(*(tuple(value) if isinstance(value, list) else value for value in row))
+    return Description._make(tuple(value) if isinstance(value, list) else value for value in row)
 
 
 def as_match(row: Sequence[Any]) -> Match:
