@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,11 +10,18 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from foh_pg.sqlalchemy import FOHIndex
 from foh_pg.stores.documents import Blob, Documents, OwnTable, VectorIn
+from foh_pg.stores.included import included_columns
 
 
 class HaystackTable(OwnTable):
-    def _documents(self, place: Any, dimensions: int | None) -> Documents:
-        index = FOHIndex(self.index, "embedding", labels="labels", **self.options)
+    METADATA = "meta"
+
+    def _documents(self, place: Any, dimensions: int | None, include: Mapping[str, str]) -> Documents:
+        meta: sa.Column[Any] = sa.Column(self.METADATA, JSONB, nullable=False, server_default="{}")
+        included = included_columns(meta, include)
+        index = FOHIndex(
+            self.index, "embedding", labels="labels", include=list(included.values()), **self.options
+        )
         table = sa.Table(
             self.name,
             sa.MetaData(),
@@ -23,12 +31,15 @@ class HaystackTable(OwnTable):
             sa.Column("blob_data", sa.LargeBinary),
             sa.Column("blob_meta", JSONB),
             sa.Column("blob_mime_type", sa.Text),
-            sa.Column("meta", JSONB, nullable=False, server_default="{}"),
+            meta,
             sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
             sa.Column("embedding", VectorIn(dimensions, place.vector)),
+            *included.values(),
             index,
             schema=place.schema,
         )
         c = table.c
         blob = Blob(c.blob_data, c.blob_meta, c.blob_mime_type)
-        return Documents(index, c.id, c.content, c.embedding, c.meta, c.labels, place.vector, blob, c.number)
+        return Documents(
+            index, c.id, c.content, c.embedding, meta, c.labels, place.vector, blob, c.number, included
+        )

@@ -107,3 +107,8 @@ class Requests:
             )
 
         return search
+
+    def _explainer(
+        self, vector: Sequence[float], top_k: int, *, filters: Filters = None, **how: Unpack[Searching]
+    ) -> Callable[[sa.Connection, Documents], dict[str, str]]:
+        return lambda c, t: statements.explain(c, t, vector, filters=filters, k=top_k, **how)

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from foh_pg.haystack.documents import columns, document
 from foh_pg.haystack.filters import FilterError, condition
-from foh_pg.sqlalchemy import foh_search
+from foh_pg.sqlalchemy import foh_explain, foh_search
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.filter_parts import comparing
@@ -109,6 +109,19 @@ def search(
     with comparing(filters, FilterError):
         rows = connection.execute(statement).mappings().all()
     return [document(table, row, score(row["foh_score"])) for row in rows]
+
+
+def explain(
+    connection: sa.Connection,
+    table: Documents,
+    vector: Sequence[float],
+    *,
+    filters: Filters,
+    **arguments: Any,
+) -> dict[str, str]:
+    wanted = condition(table, filters)
+    with comparing(filters, FilterError):
+        return foh_explain(connection, table.table, vector, filter=wanted, index=table.index, **arguments)
 
 
 def _where(statement: Any, table: Documents, filters: Filters) -> Any:

@@ -46,6 +46,9 @@ class FohDocumentStore(Requests):
         The keys of a document's meta whose values are its labels: what codes learn to keep together.
     index
         The name of the index, that of the table unless given.
+    include
+        Entries of a document's meta that the index keeps in its lists, where filters on them are answered:
+        each with the kind of its values, "text", "number" or "boolean".
     bits, distance, options
         What the index is made with; see `foh.create_index`.
     existing
@@ -64,6 +67,7 @@ class FohDocumentStore(Requests):
         bits: int = 64,
         distance: str = "cosine",
         options: Mapping[str, Any] | None = None,
+        include: Mapping[str, str] | None = None,
         existing: Mapping[str, Any] | None = None,
     ) -> None:
         if distance not in SCORES:
@@ -77,6 +81,7 @@ class FohDocumentStore(Requests):
         self.bits = bits
         self.distance = distance
         self.options = dict(options or {})
+        self.include = include or {}
         self.existing = None if existing is None else dict(existing)
         self._table = StoreTable(self._find_source())
         self._made: Engines | None = None
@@ -105,7 +110,7 @@ class FohDocumentStore(Requests):
     def _find_source(self) -> Source:
         if self.existing is None:
             options = {"bits": self.bits, "distance": self.distance, **self.options}
-            return HaystackTable(self.table, self.index, self.schema, options)
+            return HaystackTable(self.table, self.index, self.schema, options, self.include)
         content, embedding, meta = (self.existing[name] for name in ("content", "embedding", "meta"))
         columns = meta if isinstance(meta, str) else tuple(meta)
         return ExistingTable(self.table, self.index, content, embedding, columns, self.schema)
@@ -122,6 +127,7 @@ class FohDocumentStore(Requests):
             bits=self.bits,
             distance=self.distance,
             options=self.options,
+            include=self.include,
             existing=self.existing,
         )
 
@@ -277,6 +283,17 @@ class FohDocumentStore(Requests):
         self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
     ) -> list[Document]:
         return await self._arun(self._searcher(query_embedding, top_k, **arguments), [])
+
+    def explain(
+        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
+    ) -> dict[str, str]:
+        """How a search is answered: what of its filters the lists answer (match), what rows (filter)."""
+        return self._run(self._explainer(query_embedding, top_k, **arguments), {})
+
+    async def explain_async(
+        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
+    ) -> dict[str, str]:
+        return await self._arun(self._explainer(query_embedding, top_k, **arguments), {})
 
     # What runs on a connection
 

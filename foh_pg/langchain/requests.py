@@ -10,10 +10,12 @@ import sqlalchemy as sa
 
 from foh_pg.errors import InputError
 from foh_pg.langchain import statements
-from foh_pg.langchain.filters import Filter
+from foh_pg.langchain.filters import Filter, condition
 from foh_pg.langchain.statements import Found
+from foh_pg.sqlalchemy import foh_explain
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
+from foh_pg.stores.filter_parts import comparing
 from foh_pg.stores.searching import SEARCHING
 from foh_pg.stores.store_table import StoreTable
 
@@ -65,8 +67,7 @@ class Requests:
         with_vectors: bool = False,
         **given: Any,
     ) -> Callable[[sa.Connection], list[Found]]:
-        # LangChain hands on what other stores may understand; what is not for a search is left out.
-        how = {name: value for name, value in given.items() if name in SEARCHING}
+        how = _understood(given)
 
         def search(connection: sa.Connection, documents: Documents) -> list[Found]:
             return statements.search(
@@ -82,3 +83,22 @@ class Requests:
 
         # No table yet is an empty store.
         return self._table.using(search, [])
+
+    def _explainer(
+        self, vector: Sequence[float], k: int, *, filter: Filter = None, **given: Any
+    ) -> Callable[[sa.Connection], dict[str, str]]:
+        how = _understood(given)
+
+        def explain(connection: sa.Connection, documents: Documents) -> dict[str, str]:
+            wanted = condition(documents, filter)
+            with comparing(filter):
+                return foh_explain(
+                    connection, documents.table, vector, filter=wanted, index=documents.index, k=k, **how
+                )
+
+        return self._table.using(explain, {})
+
+
+def _understood(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is for a search: LangChain hands on what other stores may understand too."""
+    return {name: value for name, value in given.items() if name in SEARCHING}

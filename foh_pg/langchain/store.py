@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,6 +48,9 @@ class FOHVectorStore(Requests, VectorStore):
         The keys of a document's metadata whose values are its labels: what codes learn to keep together.
     index
         The name of the index, that of the table unless given.
+    include
+        Entries of a document's metadata that the index keeps in its lists, where filters on them are
+        answered: each with the kind of its values, "text", "number" or "boolean".
     bits, distance, options
         What the index is made with; see `foh.create_index`.
     """
@@ -60,6 +63,7 @@ class FOHVectorStore(Requests, VectorStore):
         table: str = "langchain_documents",
         schema: str | None = None,
         labels: str | Sequence[str] = (),
+        include: Mapping[str, str] | None = None,
         index: str | None = None,
         bits: int = 64,
         distance: str = "cosine",
@@ -68,7 +72,7 @@ class FOHVectorStore(Requests, VectorStore):
         self._start(embedding, connection, distance)
         self._labels = [labels] if isinstance(labels, str) else list(labels)
         options = {"bits": bits, "distance": distance, **options}
-        self._table = StoreTable(OwnTable(table, index or table, schema, options))
+        self._table = StoreTable(OwnTable(table, index or table, schema, options, include or {}))
 
     @classmethod
     def from_existing(
@@ -220,6 +224,14 @@ class FOHVectorStore(Requests, VectorStore):
     ) -> list[Document]:
         found = await self._asearch(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
         return _diverse(embedding, found, k, lambda_mult)
+
+    def explain(self, query: str, k: int = 4, **kwargs: Any) -> dict[str, str]:
+        """How a search is answered: what of its filter the lists answer (match), what rows (filter)."""
+        return self._engines.run(self._explainer(self._embedding.embed_query(query), k, **kwargs))
+
+    async def aexplain(self, query: str, k: int = 4, **kwargs: Any) -> dict[str, str]:
+        vector = await self._embedding.aembed_query(query)
+        return await self._engines.arun(self._explainer(vector, k, **kwargs))
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return {

@@ -22,9 +22,6 @@ VOTERS = int(CONSTANTS["voters"])
 PROBES = int(CONSTANTS["probes_default"])
 SHORTLIST = int(CONSTANTS["shortlist_default"])
 RECALL = float(CONSTANTS["recall_default"])
-PROBE_COST = float(CONSTANTS["probe_cost"])
-COST_LABELS = float(CONSTANTS["cost_labels"])
-COST_NEAREST = float(CONSTANTS["cost_nearest"])
 LABEL_VOTERS = int(CONSTANTS["label_voters"])
 LABEL_VOTERS_TIMES = int(CONSTANTS["label_voters_times"])
 LABEL_RANK = int(CONSTANTS["label_rank"])
@@ -40,11 +37,6 @@ class Reached(NamedTuple):
     recall: float
     probes: int
     shortlist: int
-
-    @property
-    def cost(self) -> float:
-        """What a search costs, in rows read."""
-        return PROBE_COST * self.probes + self.shortlist
 
 
 @dataclass(frozen=True)

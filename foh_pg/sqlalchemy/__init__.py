@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from foh_pg.sqlalchemy.index import FOHIndex
-from foh_pg.sqlalchemy.search import foh_search, select_nearest
+from foh_pg.sqlalchemy.search import foh_explain, foh_search, select_nearest
 
-__all__ = ["FOHIndex", "foh_search", "select_nearest"]
+__all__ = ["FOHIndex", "foh_explain", "foh_search", "select_nearest"]

@@ -75,8 +75,7 @@ def foh_search(
     chosen = _index(entity, index)
     keys = chosen.key_columns
     taken = {key.name for key in keys}
-    data, rest = (told(match), filter) if match is not None else matched(filter, _included(chosen, entity))
-    condition, params = pushed(rest, chosen.table, _selectable(entity))
+    data, condition, params = _conditions(chosen, entity, filter, match)
     function: Function[Any] = Function(
         # The compiler formats the names of functions once more with %.
         sa.sql.quoted_name(f"{chosen.name}_search".replace("%", "%%"), quote=True),
@@ -112,6 +111,48 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
     keys = _index(entity, arguments.get("index")).key_columns
     same = sa.and_(*(equal(_own(entity, key), search.c[key.name]) for key in keys))
     return sa.select(entity, score).join_from(entity, search, same).order_by(score)
+
+
+def foh_explain(connection: sa.Connection, entity: Any, query: Any, **arguments: Any) -> dict[str, str]:
+    """How a search with these arguments of `foh_search` is answered, step by step.
+
+    `match` and `filter` are what the search is told of its filter: the first as data, answered in the lists;
+    the second as SQL over a row `s`, with its values in `params`.
+    """
+    chosen = _index(entity, arguments.pop("index", None))
+    filter, match = arguments.pop("filter", None), arguments.pop("match", None)
+    data, condition, params = _conditions(chosen, entity, filter, match)
+    arguments.pop("max_distance", None)
+    function: Function[Any] = Function(
+        sa.sql.quoted_name(f"{chosen.name}_explain".replace("%", "%%"), quote=True),
+        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
+        _number(arguments.pop("k", 10)),
+        _number(arguments.pop("probes", None)),
+        _number(arguments.pop("shortlist", None)),
+        _fraction(arguments.pop("labels", None)),
+        _fraction(arguments.pop("recall", None)),
+        data,
+        packagenames=("foh",),
+    )
+    if arguments:
+        raise InputError(f"foh_explain: unknown argument {', '.join(map(repr, arguments))}")
+    steps = function.table_valued(sa.column("step", sa.Text), sa.column("value", sa.Text))
+    asked = connection.execute(
+        sa.select(*(sa.cast(each, sa.Text) for each in (data, condition, params)))
+    ).one()
+    given = {name: value for name, value in zip(("match", "filter", "params"), asked, strict=True) if value}
+    return {
+        **given,
+        **{row.step: row.value for row in connection.execute(sa.select(steps.c.step, steps.c.value))},
+    }
+
+
+def _conditions(
+    index: FOHIndex, entity: Any, filter: Any, match: Mapping[str, Any] | None
+) -> tuple[Any, Any, Any]:
+    """The arguments `match`, `filter` and `params` of a search."""
+    data, rest = (told(match), filter) if match is not None else matched(filter, _included(index, entity))
+    return data, *pushed(rest, index.table, _selectable(entity))
 
 
 def _included(index: FOHIndex, entity: Any) -> dict[Any, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import sqlalchemy as sa
 from pgvector.sqlalchemy import Vector
@@ -13,7 +14,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.sqlalchemy import FOHIndex
-from foh_pg.sqlalchemy.definition import qualified, quoted
+from foh_pg.sqlalchemy.definition import names, qualified, quoted
+from foh_pg.stores.included import check_included, defined, included_columns, included_name
+
+logger = logging.getLogger(__name__)
 
 # The search_path of the application says where the table is, and may have operators of others in it.
 RELATION = sa.text(
@@ -78,6 +82,8 @@ class Documents:
     blob: Blob | None = None
     # What rows are numbered by as they are written.
     number: sa.Column[Any] | None = None
+    # Entries of the metadata that the index includes, each as the column made of it.
+    included: Mapping[str, sa.Column[Any]] = field(default_factory=dict)
 
     @property
     def table(self) -> sa.Table:
@@ -128,20 +134,27 @@ class Source(Protocol):
 class OwnTable:
     """A table that the store makes when it first needs it."""
 
+    METADATA: ClassVar[str] = "metadata"
+
     name: str
     index: str
     schema: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    # Entries of the metadata that the index includes, each with the kind of its values.
+    include: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_included(self.include)
 
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
         present = _present(connection, self.name, self.schema, self.index)
         if present.has_table and present.has_index:
-            return self._documents(present, None)
+            return self._documents(present, None, self._kept(connection, present.schema))
         if dimensions is None:
             # The table may be made next, in the schema that the application's search_path says.
             connection.execute(RETURN, {"path": present.path})
             return None
-        documents = self._documents(present, dimensions)
+        documents = self._documents(present, dimensions, self.include)
         connection.execute(LOCK, {"name": self.index})
         present = _present(connection, self.name, present.schema, self.index)
         if not present.has_table:
@@ -150,22 +163,47 @@ class OwnTable:
             connection.execute(documents.index.definition.create())
         return documents
 
-    def _documents(self, present: Any, dimensions: int | None) -> Documents:
+    def _kept(self, connection: sa.Connection, schema: str) -> dict[str, str]:
+        """Those of the included entries that the index has; a filter on the others reads the metadata."""
+        there = described(connection, self.index, "include")
+        absent = [name for name in self.include if included_name(self.METADATA, name) not in there]
+        if absent:
+            wanted = names([*there, *(included_name(self.METADATA, name) for name in absent)])
+            logger.warning(
+                "index %r was made without %s: filters on them read the metadata of rows. To change that, "
+                "ALTER TABLE %s %s; and SELECT foh.alter_index('%s', include => '%s')",
+                self.index,
+                ", ".join(map(repr, absent)),
+                qualified(self.name, schema),
+                ", ".join(
+                    f"ADD COLUMN {defined(self.METADATA, each, self.include[each])}" for each in absent
+                ),
+                self.index.replace("'", "''"),
+                wanted.replace("'", "''"),
+            )
+        return {name: kind for name, kind in self.include.items() if name not in absent}
+
+    def _documents(self, present: Any, dimensions: int | None, include: Mapping[str, str]) -> Documents:
         vector = present.vector
-        index = FOHIndex(self.index, "embedding", labels="labels", **self.options)
+        metadata: sa.Column[Any] = sa.Column(self.METADATA, JSONB, nullable=False, server_default="{}")
+        included = included_columns(metadata, include)
+        index = FOHIndex(
+            self.index, "embedding", labels="labels", include=list(included.values()), **self.options
+        )
         table = sa.Table(
             self.name,
             sa.MetaData(),
             sa.Column("id", sa.Text, primary_key=True),
             sa.Column("content", sa.Text, nullable=False),
-            sa.Column("metadata", JSONB, nullable=False, server_default="{}"),
+            metadata,
             sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
             sa.Column("embedding", VectorIn(dimensions, vector), nullable=False),
+            *included.values(),
             index,
             schema=present.schema,
         )
         c = table.c
-        return Documents(index, c.id, c.content, c.embedding, c.metadata, c.labels, vector)
+        return Documents(index, c.id, c.content, c.embedding, metadata, c.labels, vector, included=included)
 
 
 @dataclass(frozen=True)
@@ -197,13 +235,13 @@ class ExistingTable:
         if isinstance(self.metadata, str):
             metadata = table.c[self.metadata]
         embedding = table.c[self.embedding]
-        index = FOHIndex(self.index, embedding, key=key)
+        included = [name for name in described(connection, self.index, "include") if name in table.c]
+        index = FOHIndex(self.index, embedding, key=key, include=[table.c[name] for name in included])
         return Documents(index, key, table.c[self.content], embedding, metadata, None, present.vector)
 
     def _key(self, connection: sa.Connection) -> str:
         """The column of the index's key: a document has one id."""
-        described = getattr(sa.func.foh, sa.sql.quoted_name(f"{self.index}_describe", quote=True))
-        columns = connection.scalars(sa.select(described().table_valued("key").c.key)).one()
+        columns = described(connection, self.index, "key")
         if len(columns) != 1:
             raise InputError(
                 f"index {self.index!r} has a key of the columns {', '.join(columns)}, and a document has one "
@@ -213,6 +251,14 @@ class ExistingTable:
 
     def _metadata_names(self) -> list[str]:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
+
+
+def described(connection: sa.Connection, index: str, what: str) -> list[str]:
+    """Columns of an index, as its function `describe` tells them."""
+    # The compiler formats the names of functions once more with %.
+    name = sa.sql.quoted_name(f"{index}_describe".replace("%", "%%"), quote=True)
+    told = getattr(sa.func.foh, name)().table_valued(what)
+    return list(connection.scalars(sa.select(told.c[what])).one())
 
 
 def _present(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:

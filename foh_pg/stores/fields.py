@@ -12,11 +12,14 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from foh_pg.errors import InputError
 from foh_pg.stores.documents import Documents
+from foh_pg.stores.included import comparable
 
 
 def field(documents: Documents, name: str, *inside: str) -> Field:
     """The entry of that name, or what is inside of it; an error where the table keeps no such entry."""
     if isinstance(documents.metadata, sa.Column):
+        if not inside and name in documents.included:
+            return _Included(documents.metadata, documents.included[name], name)
         return _Json(documents.metadata, name, *inside)
     return _Plain(documents, ".".join([name, *inside]))
 
@@ -98,6 +101,30 @@ class _Json(Field):
                 f"filter: {self.name!r} is JSON, and {error}: compare with a text or a number"
             ) from error
         return sa.cast(sa.literal(value, JSONB), JSONB)
+
+
+class _Included(_Json):
+    """An entry that has a column beside the JSON, of one kind of values: comparisons with these read it."""
+
+    def __init__(self, metadata: sa.Column[Any], column: sa.Column[Any], name: str) -> None:
+        super().__init__(metadata, name)
+        self.beside = column
+
+    def equals(self, value: Any) -> sa.ColumnElement[bool]:
+        known = comparable(self.beside, value)
+        return super().equals(value) if known is None else self.beside == sa.literal(known, self.beside.type)
+
+    def among(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
+        known = [comparable(self.beside, value) for value in values]
+        return super().among(values) if None in known else self.beside.in_(known)
+
+    def compares(
+        self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
+    ) -> sa.ColumnElement[bool]:
+        known = comparable(self.beside, value)
+        if known is None:
+            return super().compares(operator, value)
+        return operator(self.beside, sa.literal(known, self.beside.type))
 
 
 class _Plain(Field):

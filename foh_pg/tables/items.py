@@ -30,17 +30,19 @@ ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 WHERE i.home <> excluded.home OR i.others IS DISTINCT FROM excluded.others
 """
 # Where each row is in one list, items follow from the lists. With several lists per row, one of them is the
-# home and the rest are the others.
+# home and the rest are the others. In the order of their keys, so that the pages of their index are full.
 FROM_LISTS = """
 INSERT INTO {item} (key, home)
-SELECT pg_catalog.unnest(l.ids), l.center FROM {list} l WHERE l.center >= %(first)s
+SELECT e.key, e.center
+FROM (SELECT pg_catalog.unnest(l.ids) AS key, l.center FROM {list} l WHERE l.center >= %(first)s) e
+ORDER BY e.key
 """
 FROM_MANY_LISTS = """
 INSERT INTO {item} (key, home, others)
 SELECT e.key, (pg_catalog.array_agg(e.center ORDER BY e.center))[1],
        nullif((pg_catalog.array_agg(e.center ORDER BY e.center))[2:], '{{}}')
 FROM (SELECT pg_catalog.unnest(l.ids) AS key, l.center FROM {list} l WHERE l.center >= %(first)s) e
-GROUP BY e.key
+GROUP BY e.key ORDER BY e.key
 """
 
 

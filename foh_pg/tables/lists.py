@@ -14,7 +14,18 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.postgres.binary_copy import INT4, Array, Column
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.parts import Entries, ListChange, Members, Remarked, join_entries, no_entries, pairs_of
+from foh_pg.tables.page_parts import filling_order
+from foh_pg.tables.parts import (
+    Entries,
+    ListChange,
+    Members,
+    Remarked,
+    entry_bytes,
+    join_entries,
+    no_entries,
+    pairs_of,
+    room,
+)
 
 # Parts whose marks are replaced by one statement.
 PARTS_AT_ONCE = 500
@@ -94,16 +105,24 @@ def read_members(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -
 
 
 def write_parts(session: Session, index: IndexRow, entries: Entries) -> int:
-    """Append whole parts, ordered by center and part; return how many."""
+    """Append parts of entries that are ordered by center and part, so that pages fill; return how many."""
     pairs = pairs_of(entries.centers, entries.parts)
     begins = np.flatnonzero(np.diff(pairs, prepend=-1))
     bounds = np.append(begins, len(pairs))
-    held = [Ragged(entries.held[name], bounds) for name in index.held]
+    order = (
+        filling_order(np.add.reduceat(entry_bytes(index, entries), begins), room(index))
+        if len(pairs)
+        else begins
+    )
+    values = (
+        Ragged(values, bounds).take(order)
+        for values in (entries.keys, *(entries.held[name] for name in index.held))
+    )
     return session.copy_in(
         "list",
         ["center", "part", "ids", *index.held],
         _columns(index),
-        [entries.centers[begins], entries.parts[begins], Ragged(entries.keys, bounds), *held],
+        [entries.centers[begins][order], entries.parts[begins][order], *values],
     )
 
 

@@ -6,6 +6,7 @@ from there.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 # What an array takes beside its elements: its header, and what aligns it.
 ARRAY_BYTES = 24 + 8
 # The longest row that a page of 8 kB holds, less its header, two ints, and what three arrays take.
-PAGE_BYTES = 8160 - 24 - 8 - 3 * ARRAY_BYTES
+ROW_BYTES = 24 + 8 + 3 * ARRAY_BYTES
+PAGE_BYTES = 8160 - ROW_BYTES
 
 IntArray = npt.NDArray[np.int64]
 
@@ -56,3 +58,25 @@ def page_of(groups: npt.NDArray[Any], sizes: IntArray, room: int = PAGE_BYTES) -
     new[begins] = False
     numbers = np.cumsum(new)
     return np.asarray(numbers - np.repeat(numbers[begins], counts), dtype=np.int64)
+
+
+def filling_order(sizes: IntArray, room: int = PAGE_BYTES) -> IntArray:
+    """An order of parts of lists in which few pages hold them all, if they are written one after the other.
+
+    Beside a long part go the longest ones that still fit its page. `sizes`: bytes of the entries of each.
+
+    Examples
+    --------
+    >>> filling_order(np.array([300, 7000, 5000, 600, 2000]), room=7600)
+    array([1, 0, 2, 4, 3])
+    """
+    order = np.argsort(sizes, kind="stable")
+    lengths, left = sizes[order].tolist(), order.tolist()
+    placed = []
+    while left:
+        free = room - lengths.pop()
+        placed.append(left.pop())
+        while (at := bisect_right(lengths, free - ROW_BYTES) - 1) >= 0:
+            free -= lengths.pop(at) + ROW_BYTES
+            placed.append(left.pop(at))
+    return np.array(placed, dtype=np.int64)

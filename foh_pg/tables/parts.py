@@ -154,7 +154,8 @@ def _pairs(centers: IntArray, parts: IntArray) -> IntArray:
     return np.unique(pairs_of(centers, parts))
 
 
-def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
+def entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
+    """The bytes that each entry takes in its part."""
     sizes = index.keys.sizes(entries.keys)
     for name, column in index.held.items():
         held = entries.held[name]
@@ -162,7 +163,7 @@ def _entry_bytes(index: IndexRow, entries: Entries) -> IntArray:
     return sizes
 
 
-def _room(index: IndexRow) -> int:
+def room(index: IndexRow) -> int:
     """The bytes that a part has for its entries."""
     return PAGE_BYTES - ARRAY_BYTES * len(index.included)
 
@@ -172,7 +173,7 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     pairs = _pairs(loaded.centers, loaded.parts)
     if len(pairs) == 0:
         return np.zeros(len(centers), dtype=np.int64)
-    sizes = _entry_bytes(index, kept)
+    sizes = entry_bytes(index, kept)
     at = np.searchsorted(pairs, pairs_of(kept.centers, kept.parts))
     used = np.bincount(at, weights=sizes, minlength=len(pairs))
     most = int(sizes.max(initial=0))
@@ -180,7 +181,7 @@ def _tails(index: IndexRow, loaded: Entries, kept: Entries, centers: IntArray) -
     last = np.searchsorted(pairs, (centers + 1) << PART_BITS) - 1
     known = (last >= 0) & (pairs[np.maximum(last, 0)] >> PART_BITS == centers)
     part = pairs[np.maximum(last, 0)] & PART_MASK
-    full = used[np.maximum(last, 0)] + most > _room(index)
+    full = used[np.maximum(last, 0)] + most > room(index)
     tails: IntArray = np.where(known, part + full, 0).astype(np.int64)
     return tails
 
@@ -189,7 +190,7 @@ def _in_parts(index: IndexRow, entries: Entries) -> Entries:
     """Order entries by center and part; what is too much for a part goes on in the next."""
     order = np.argsort(pairs_of(entries.centers, entries.parts), kind="stable")
     ordered = entries.take(order)
-    pages = page_of(pairs_of(ordered.centers, ordered.parts), _entry_bytes(index, ordered), _room(index))
+    pages = page_of(pairs_of(ordered.centers, ordered.parts), entry_bytes(index, ordered), room(index))
     return ordered.moved(ordered.centers, ordered.parts + pages)
 
 

@@ -21,12 +21,13 @@ from foh_pg.model.model import Model
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
 from foh_pg.tables.source import Rows
+from foh_pg.updater.prices import Prices
 from foh_pg.updater.scan import exact_distances, sharing
 
 K = 10
 
 # Rows of the base: more of a large table, where the nearest rows tell more.
-BASE_ROWS = 10_000
+BASE_ROWS = 30_000
 BASE_SHARE = 1 / 3
 MOST_BASE_ROWS = 100_000
 
@@ -110,6 +111,7 @@ class Trial:
         share: float = 1.0,
     ) -> None:
         self.index, self.model, self.share = index, model, max(LEAST_SHARE, min(1.0, share))
+        self.prices = Prices.of(round(len(base) / min(1.0, share)), base.vectors.shape[1])
         if levels is None:
             rng = np.random.default_rng(int(index.options["seed"]))
             levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
@@ -237,13 +239,16 @@ class Trial:
                 for i, probes in enumerate(self.probes_tried)
                 for j, shortlist in enumerate(SHORTLISTS_TRIED)
             ),
-            key=lambda step: (step.cost, -step.recall),
+            key=lambda step: (self.cost(step), -step.recall),
         )
         kept: list[Reached] = []
         for step in steps:
             if not kept or step.recall >= kept[-1].recall + LEAST_GAIN:
                 kept.append(step._replace(recall=round(step.recall, 4)))
         return tuple(kept)
+
+    def cost(self, step: Reached) -> float:
+        return self.prices.cost(step.probes, step.shortlist)
 
     @property
     def probes_tried(self) -> list[int]:

@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from foh_pg.clustering import BitLevels, target_centers
 from foh_pg.model.model import Model
-from foh_pg.model.ranking import COST_LABELS, COST_NEAREST, RECALL, Ranking, Reached
+from foh_pg.model.ranking import RECALL, Ranking, Reached
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater.chances import learn_chances
+from foh_pg.updater.prices import LEAST_RECALL, Prices
 from foh_pg.updater.training import held_out
 from foh_pg.updater.trial import Answers, Floats, K, Trial, base_rows
 
@@ -85,7 +86,7 @@ def weigh(
         levels = model.levels(rng, rows.vectors, target_centers(table))
     trial = Trial.of(index, model, rows, asking, levels, table)
     reach = trial.reach()
-    nearest = cheapest(reach, RECALL, COST_NEAREST)
+    nearest = nearest_search(reach, trial.prices)
     known = replace(
         model.ranking,
         nearest_probes=nearest.probes,
@@ -99,11 +100,12 @@ def weigh(
 
 
 def _with_labels(trial: Trial, known: Ranking) -> Weighed:
-    start = cheapest(known.reach, RECALL, COST_LABELS)
+    prices = trial.prices
+    start = cheapest(known.reach, RECALL, prices, prices.labels)
     weights, note = _weights(trial, start)
     step, weights, answers = _enough(trial, known.reach, start, weights)
     exact = trial.exact
-    if step.cost > max(start.cost, COST_LABELS):
+    if trial.cost(step) > max(trial.cost(start), prices.labels):
         which = "by geometry alone, " if weights.by_geometry_alone else ""
         more = (
             f"to be as good as the exact distance, searches rank {which}with a shortlist of {step.shortlist} "
@@ -126,7 +128,8 @@ def _with_labels(trial: Trial, known: Ranking) -> Weighed:
         shortlist=step.shortlist,
         chances=learn_chances(trial.model, trial.base, trial.queries, trial.distances),
     )
-    if chosen.by_geometry_alone and step.cost < _nearest(known).cost:
+    nearest = prices.cost(known.nearest_probes or 1, known.nearest_shortlist or K)
+    if chosen.by_geometry_alone and trial.cost(step) < nearest:
         # A search in which labels take no part is one for the nearest rows.
         chosen = replace(chosen, probes=known.nearest_probes, shortlist=known.nearest_shortlist)
     elif chosen.by_geometry_alone:
@@ -158,10 +161,18 @@ def read_sample_to_weigh(session: Session, index: IndexRow, rows: int) -> Rows:
         return read_sample(session, index, min(1.0, 1.1 * base_rows(rows) / max(rows, 1)))
 
 
-def cheapest(reach: Sequence[Reached], recall: float, most: float) -> Reached:
-    """The cheapest search of that recall; where it costs more than `most`, the best that does not."""
-    affordable = [step for step in reach if step.cost <= most] or [reach[0]]
+def cheapest(reach: Sequence[Reached], recall: float, prices: Prices, most: float) -> Reached:
+    """The cheapest search of that recall; if it costs more than `most`, the best that does not."""
+    affordable = [step for step in reach if prices.cost(step.probes, step.shortlist) <= most] or [reach[0]]
     return next((step for step in affordable if step.recall >= recall), affordable[-1])
+
+
+def nearest_search(reach: Sequence[Reached], prices: Prices) -> Reached:
+    """How much a search reads that asks for the nearest rows alone."""
+    found = cheapest(reach, RECALL, prices, prices.nearest)
+    if found.recall < LEAST_RECALL:
+        return cheapest(reach, LEAST_RECALL, prices, prices.least_recall)
+    return found
 
 
 def _weights(trial: Trial, step: Reached) -> tuple[Ranking, str]:
@@ -193,12 +204,13 @@ def _enough(
         )
 
     if good(best):
-        for step in (step for step in reach if step.cost > start.cost / 3):
+        for step in (step for step in reach if trial.cost(step) > trial.cost(start) / 3):
             answers = trial.ask(_reading(weights, step))
-            if step.cost >= start.cost or (good(answers) and answers.both.mean() >= best.both.mean() - EQUAL):
+            as_good = good(answers) and answers.both.mean() >= best.both.mean() - EQUAL
+            if trial.cost(step) >= trial.cost(start) or as_good:
                 return step, weights, answers
     tried = [(start, weights, best)]
-    for step in (step for step in reach if step.cost > start.cost):
+    for step in (step for step in reach if trial.cost(step) > trial.cost(start)):
         for other in (weights, GEOMETRY_ALONE):
             tried.append((step, other, trial.ask(_reading(other, step))))
             if good(tried[-1][2]):
@@ -208,10 +220,6 @@ def _enough(
 
 def _reading(weights: Ranking, step: Reached) -> Ranking:
     return replace(weights, probes=step.probes, shortlist=step.shortlist)
-
-
-def _nearest(ranking: Ranking) -> Reached:
-    return Reached(RECALL, ranking.nearest_probes or 1, ranking.nearest_shortlist or K)
 
 
 def _clearly(difference: Floats) -> bool:

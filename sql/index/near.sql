@@ -117,11 +117,10 @@ $body$;
                       FROM {list} l WHERE l.center = ANY (centers[first + 1:]) AND truncated = 0) u
                 WHERE {passing_and}u.geometry OPERATOR({vector}.<~>) query_geometry < coalesce((SELECT n.distance FROM nearer n OFFSET most - 1 LIMIT 1), 'infinity'::float8)
                 UNION ALL
-                -- A lookup for each center. seq + 0: with some statistics the planner would go in by the primary key.
+                -- seq + 0: with some statistics the planner would go in by the primary key.
                 SELECT t.key, t.marks, t.geometry, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
-                FROM (SELECT unnest(centers) AS center) c
-                CROSS JOIN LATERAL (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
-                                    WHERE t.center = c.center AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
+                FROM (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
+                      WHERE t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
                 ORDER BY 4 LIMIT most) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))

@@ -381,12 +381,13 @@ $body$;
 -- What a client must know of the index to call its functions; open to its readers, who may not read foh.index.
 CREATE OR REPLACE FUNCTION {describe}()
 RETURNS TABLE (source text, key text[], key_types text[], embedding text, labels text, dimensions int, bits int, distance text,
-               version bigint, vector_schema text, vector_type oid)
+               version bigint, vector_schema text, vector_type oid, include text[])
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT i.source_name, i.key::text[], i.key_types::text[], i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
-           i.version, n.nspname::text, t.oid
+           i.version, n.nspname::text, t.oid,
+           ARRAY(SELECT c.value ->> 'name' FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at)
     FROM foh.index i, pg_extension e
     JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'vector'
     WHERE i.id = {id} AND e.extname = 'vector'

@@ -83,7 +83,7 @@ CREATE TABLE {sample} (
     tried  int NOT NULL DEFAULT 0,
     ids    {key_type}[] NOT NULL,
     codes  bit({bits})[] NOT NULL
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 90);
 
 -- foh: table item
 -- The way from a deleted or updated key to the lists that hold it.

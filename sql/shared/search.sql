@@ -6,7 +6,6 @@
 -- them vote. probes_default, shortlist_default: lists and rows that a search reads before held-out rows were asked. weight_code_default,
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
 -- of another kind is put back. recall_default: the share of the nearest rows that is wanted where labels do not count.
--- probe_cost: to read a list costs as much as to read so many rows. cost_labels, cost_nearest: how much a search may cost, in rows read.
 -- label_voters: how many of the nearest rows with labels vote what a vector is called; label_voters_times: so many times as many rows are
 -- looked at where too few have labels. The vote of the nth counts 1 / (label_rank + n).
 CREATE OR REPLACE FUNCTION foh._ranking() RETURNS jsonb
@@ -17,7 +16,7 @@ AS $function$
         "looked": 60, "looked_times": 2, "voters": 9,
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
-        "recall_default": 0.95, "probe_cost": 1.1, "cost_labels": 55, "cost_nearest": 110,
+        "recall_default": 0.95,
         "label_voters": 20, "label_voters_times": 5, "label_rank": 4
     }'::jsonb
 $function$;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -252,6 +253,50 @@ class TestStore:
         assert scores == sorted(scores, reverse=True)
         if best is not None:
             assert (found[0].id, scores[0]) == ("d5", pytest.approx(best, abs=1e-5))
+        store.close()
+
+
+class TestIncluded:
+    @pytest.mark.parametrize(
+        ("filters", "match", "rest"),
+        [
+            ({"field": "meta.n", "operator": ">", "value": 3}, {"n": {">": 3}}, False),
+            ({"field": "topic", "operator": "in", "value": ["odd"]}, {"topic": {"=": ["odd"]}}, False),
+            ({"field": "n", "operator": "==", "value": None}, None, True),
+            ({"field": "n", "operator": "!=", "value": 3}, None, True),
+            (
+                {
+                    "operator": "AND",
+                    "conditions": [
+                        {"field": "meta.topic", "operator": "==", "value": "odd"},
+                        {"field": "meta.n", "operator": "<=", "value": 5},
+                        {"field": "meta.in.deep", "operator": ">", "value": 2},
+                    ],
+                },
+                {"topic": {"=": "odd"}, "n": {"<=": 5}},
+                True,
+            ),
+            ({"field": "meta.topic", "operator": ">", "value": "2020-01-01"}, None, True),
+        ],
+    )
+    def test_match_and_filter(
+        self, database: Database, monkeypatch: pytest.MonkeyPatch, filters: Any, match: Any, rest: bool
+    ) -> None:
+        """Filters on entries that the index includes are answered in its lists."""
+        monkeypatch.setenv("PG_CONN_STR", database.dsn())
+        given: dict[str, Any] = {"embedding_dimension": 6, "table": "docs"}
+        made = FohDocumentStore(**given, include={"n": "number", "topic": "text"})
+        store = FohDocumentStore.from_dict(made.to_dict())
+        store.write_documents([*documents(), Document(id="none", embedding=vector(9), meta={"topic": 1})])
+        told = store.explain(vector(1), filters=filters)
+        asked = None if match is None else {f"meta_{name}": test for name, test in match.items()}
+        assert json.loads(told.get("match", "null")) == asked
+        assert ("filter" in told) == rest
+        found = sorted(ids(store.embedding_retrieval(vector(1), top_k=20, filters=filters)))
+        assert found == sorted(ids(store.filter_documents(filters)))
+        other = FohDocumentStore(**given)
+        assert found == sorted(ids(other.filter_documents(filters)))
+        other.close()
         store.close()
 
 

@@ -407,6 +407,7 @@ class TestBeforeTheFirstMigration:
         assert superuser.execute(opened, [attack.attacker]).fetchone() == (0,)
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize(
     "name",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -224,6 +225,132 @@ class TestFilter:
     def test_errors(self, filled: FOHVectorStore, filter: Any, message: str) -> None:
         with pytest.raises(InputError, match=message):
             filled.similarity_search("x", filter=filter)
+
+
+class TestIncluded:
+    """Filters on entries that the index includes are answered in its lists."""
+
+    @pytest.fixture
+    def including(self, database: Database) -> Iterator[FOHVectorStore]:
+        store = FOHVectorStore(
+            EMBEDDINGS,
+            url(database),
+            table="docs",
+            bits=32,
+            include={"n": "number", "topic": "text", "done": "boolean", "it's %": "text"},
+        )
+        store.add_documents(
+            [
+                *documents(),
+                Document("odd one", id="x", metadata={"n": "3", "topic": 7, "done": True, "it's %": "a"}),
+                Document("float", id="y", metadata={"n": 0.1 + 0.2, "done": False}),
+            ]
+        )
+        yield store
+        store.close()
+
+    @pytest.mark.parametrize(
+        ("filter", "match", "rest"),
+        [
+            ({"n": {"$lt": 3}}, {"n": {"<": 3}}, False),
+            (
+                {"n": {"$between": [2, 4]}, "topic": "odd"},
+                {"n": {">=": 2, "<=": 4}, "topic": {"=": "odd"}},
+                False,
+            ),
+            ({"n": 0.1 + 0.2}, {"n": {"=": 0.1 + 0.2}}, False),
+            ({"topic": {"$in": ["odd", "none"]}}, {"topic": {"=": ["odd", "none"]}}, False),
+            ({"done": False}, {"done": {"=": False}}, False),
+            ({"it's %": "a"}, {"it's %": {"=": "a"}}, False),
+            ({"topic": {"$gt": "even"}}, {"topic": {">": "even"}}, False),
+            ({"$and": [{"n": {"$gte": 3}}, {"tags": {"$contains": "t1"}}]}, {"n": {">=": 3}}, True),
+            ({"n": "3"}, None, True),
+            ({"topic": 7}, None, True),
+            ({"n": {"$ne": 3}}, None, True),
+            ({"maybe": None}, None, True),
+            ({"topic": {"$in": ["odd", None]}}, None, True),
+            ({"$or": [{"n": 1}, {"topic": "even"}]}, None, True),
+            ({"$not": {"n": {"$lt": 3}}}, None, True),
+        ],
+    )
+    def test_match_and_filter(
+        self, including: FOHVectorStore, filter: Any, match: Any, rest: bool, database: Database
+    ) -> None:
+        told = including.explain("text 1", filter=filter)
+        asked = None if match is None else {f"metadata_{name}": test for name, test in match.items()}
+        assert json.loads(told.get("match", "null")) == asked
+        assert ("filter" in told) == rest
+        # A store that was made without include reads the metadata, and finds the same.
+        other = FOHVectorStore(EMBEDDINGS, url(database), table="docs")
+        assert "match" not in other.explain("text 1", filter=filter)
+        found = including.similarity_search("text 1", k=20, filter=filter)
+        assert ids(found) == ids(other.similarity_search("text 1", k=20, filter=filter)) != set()
+        other.close()
+
+    def test_a_changed_entry_is_seen(self, including: FOHVectorStore, database: Database) -> None:
+        database.connect().execute("""UPDATE docs SET metadata = metadata || '{"n": 70}' WHERE id = 'd5'""")
+        assert ids(including.similarity_search("text 1", k=20, filter={"n": {"$gt": 60}})) == {"d5"}
+
+    async def test_async(self, including: FOHVectorStore) -> None:
+        assert "match" in await including.aexplain("text 1", filter={"n": 1})
+        await including.aclose()
+
+    def test_an_index_that_was_made_without(
+        self, store: FOHVectorStore, database: Database, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The store says how the entries come to be included, and finds the same until then."""
+        store.add_documents(documents())
+        wanted = {"n": "number", "topic": "text"}
+        other = FOHVectorStore(EMBEDDINGS, url(database), table="docs", include=wanted)
+        assert ids(other.similarity_search("text 1", k=9, filter={"n": {"$lt": 3}})) == {"d0", "d1", "d2"}
+        assert "match" not in other.explain("text 1", filter={"n": 1})
+        other.close()
+        [record] = caplog.records
+        said = record.getMessage()
+        assert "index 'docs' was made without 'n', 'topic'" in said
+        with database.connect() as owner:
+            for cure in said.split("To change that, ")[1].split("; and "):
+                owner.execute(cure.encode())
+        again = FOHVectorStore(EMBEDDINGS, url(database), table="docs", include=wanted)
+        assert "match" in again.explain("text 1", filter={"n": 1})
+        assert ids(again.similarity_search("text 1", k=9, filter={"n": {"$lt": 3}})) == {"d0", "d1", "d2"}
+        again.close()
+
+    @pytest.mark.parametrize(
+        ("include", "message"),
+        [
+            ({"n": "int"}, "'n' has values of kind 'int'; there are text, number, boolean"),
+            (["n"], "it must name entries of the metadata"),
+            ({"n" * 60: "text"}, "too long"),
+        ],
+    )
+    def test_errors(self, database: Database, include: Any, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            FOHVectorStore(EMBEDDINGS, url(database), table="docs", include=include).add_texts(["x"])
+
+    def test_an_existing_table(self, database: Database) -> None:
+        with database.connect() as owner:
+            owner.execute(
+                "CREATE TABLE wares (no int PRIMARY KEY, descr text, price int, color text,"
+                " vec extensions.vector(6))"
+            )
+            owner.execute("SELECT foh.create_index('wares', 'wares', 'vec', include => '{price}')")
+        store = FOHVectorStore.from_existing(
+            EMBEDDINGS,
+            url(database),
+            table="wares",
+            content="descr",
+            embedding_column="vec",
+            metadata=["price", "color"],
+        )
+        colors = [{"price": i, "color": "red"} for i in range(3)]
+        store.add_texts(["a", "b", "c"], colors, ids=["1", "2", "3"])
+        filter = {"price": {"$gte": 1}, "color": "red"}
+        assert ids(store.similarity_search("a", filter=filter)) == {"2", "3"}
+        told = store.explain("a", filter=filter)
+        assert json.loads(told["match"]) == {"price": {">=": 1}}
+        assert ("color" in told["filter"], json.loads(told["params"])) == (True, {"p1": "red"})
+        store.close()
 
 
 class TestExisting:

@@ -239,6 +239,7 @@ class TestCommandLine:
         assert "no row with id = '5000'" in self.run(full, "--like=5000", code=1)
 
 
+@pytest.mark.one_version
 def test_evaluate_compares_with_a_vote_and_a_classifier(learned: Connection, full: Database) -> None:
     shown = CliRunner().invoke(app, ["evaluate", "digits", f"--dsn={full.dsn()}"]).stdout
     assert "suggested by the index" in shown

@@ -20,6 +20,7 @@ from foh_pg.quality.protocol import Protocol, Split
 from foh_pg.runs.run import Run
 from foh_pg.tables.source import Rows
 from foh_pg.updater import weighing
+from foh_pg.updater.prices import Prices
 from foh_pg.updater.trial import SHORTLISTS_TRIED, Trial
 from foh_pg.updater.weighing import (
     ALLOWED,
@@ -27,6 +28,7 @@ from foh_pg.updater.weighing import (
     LEAST_QUERIES,
     Weighed,
     cheapest,
+    nearest_search,
     weigh,
     with_ranking,
 )
@@ -134,7 +136,8 @@ def test_what_is_reached_is_what_a_search_finds(helpful: Made) -> None:
     trial = helpful.trial()
     reach = trial.reach()
     assert [step.recall for step in reach] == sorted(step.recall for step in reach)
-    assert [step.cost for step in reach] == sorted(step.cost for step in reach)
+    costs = [trial.cost(step) for step in reach]
+    assert costs == sorted(costs)
     assert reach[-1].recall > 0.98
     recalls = trial.recalls(1.0)
     for step in reach:
@@ -185,11 +188,30 @@ def test_of_rows_at_one_distance_some_are_not_returned(helpful: Made) -> None:
 
 def test_the_cheapest_search_of_a_recall_or_the_best_that_is_not_too_dear() -> None:
     reach = (Reached(0.5, 2, 10), Reached(0.8, 8, 16), Reached(0.96, 40, 30), Reached(0.99, 100, 100))
-    assert cheapest(reach, 0.7, 1000) == reach[1]
-    assert cheapest(reach, 0.95, 1000) == reach[2]
-    assert cheapest(reach, 0.95, reach[2].cost - 1) == reach[1]
-    assert cheapest(reach, 0.999, 1000) == reach[3]
-    assert cheapest(reach, 0.1, 1) == reach[0]
+    prices = Prices(list=10, row=20, graph=0)
+    assert cheapest(reach, 0.7, prices, 1e6) == reach[1]
+    assert cheapest(reach, 0.95, prices, 1e6) == reach[2]
+    assert cheapest(reach, 0.95, prices, prices.cost(40, 30) - 1) == reach[1]
+    assert cheapest(reach, 0.999, prices, 1e6) == reach[3]
+    assert cheapest(reach, 0.1, prices, 1) == reach[0]
+
+
+@pytest.mark.parametrize(("graph", "recall"), [(2000, 0.96), (600, 0.85), (420, 0.85), (100, 0.6)])
+def test_a_search_for_the_nearest_costs_what_hnsw_costs_unless_it_would_find_too_few(
+    graph: float, recall: float
+) -> None:
+    reach = (Reached(0.6, 8, 10), Reached(0.85, 30, 12), Reached(0.96, 100, 30))
+    prices = Prices(list=10, row=20, graph=graph)
+    assert [prices.cost(step.probes, step.shortlist) for step in reach] == [280, 540, 1600]
+    assert nearest_search(reach, prices).recall == recall
+
+
+def test_a_row_whose_embedding_is_kept_apart_is_dearer_than_a_list() -> None:
+    """Else a choice would read rows that add nothing in place of lists."""
+    inside, apart = Prices.of(60_000, 499), Prices.of(60_000, 501)
+    assert inside.row < apart.row
+    assert inside.list == apart.list < apart.row
+    assert Prices.of(60_000_000, 128).list > Prices.of(60_000, 128).list
 
 
 def test_probes_grow_with_the_centers() -> None:
@@ -208,7 +230,7 @@ def test_more_is_read_where_the_exact_distance_is_better(
     helpful: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search that may cost next to nothing is far below the exact distance: it is told to read more."""
-    monkeypatch.setattr(weighing, "COST_LABELS", 12)
+    monkeypatch.setattr(Prices, "labels", 100)
     rng = np.random.default_rng(0)
     groups = np.arange(ROWS) % 60
     vectors = (rng.normal(size=(60, 24))[groups] + 0.6 * rng.normal(size=(ROWS, 24))).astype(np.float32)

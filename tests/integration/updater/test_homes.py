@@ -62,6 +62,7 @@ def counted(connection: Connection) -> tuple[int, int]:
     return found[0], found[1]
 
 
+@pytest.mark.one_version
 def test_after_growth_and_churn(table: Connection, database: Database) -> None:
     rng = np.random.default_rng(0)
     table.execute(INSERT, [list(range(400)), some(rng, 400, 0)])
