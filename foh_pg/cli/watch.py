@@ -17,6 +17,8 @@ from foh_pg.cli.rights import explained
 from foh_pg.cli.update import batch_size_option
 from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
+from foh_pg.quality.evaluate import evaluate
+from foh_pg.runs.run import Progress, Run
 from foh_pg.watcher.exposition import serving
 from foh_pg.watcher.watch import Settings, Watcher
 
@@ -59,6 +61,12 @@ KEEPALIVE = {
     "--max-seconds", type=click.FloatRange(min=1), default=60.0, help="Then another index has its turn."
 )
 @click.option(
+    "--evaluate-every",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="HOURS",
+    help="Measure each index as foh-pg evaluate does, so often; not given: never. Reads the whole table.",
+)
+@click.option(
     "--longest-wait",
     type=click.FloatRange(min=1),
     default=300.0,
@@ -77,6 +85,7 @@ def watch(
     metrics_port: int | None,
     metrics_host: str,
     allowed: tuple[str, ...],
+    evaluate_every: float | None,
     dsn: str | None,
     **given: Any,
 ) -> None:
@@ -91,8 +100,9 @@ def watch(
     if bool(names) == every:
         raise click.UsageError("name the indexes to watch, or pass --all")
     log_to_stderr()
-    settings = Settings(names, **given)
-    watcher = Watcher(lambda: open_connection(dsn), settings)
+    seconds = None if evaluate_every is None else 3600 * evaluate_every
+    settings = Settings(names, evaluate_every=seconds, **given)
+    watcher = Watcher(lambda: open_connection(dsn), settings, measure)
     heed_signals(watcher)
     pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)
     server = (
@@ -106,6 +116,10 @@ def watch(
             log.info("serving /, /metrics and /healthz on %s:%d", metrics_host, port)
         watcher.run()
     log.info("stopped")
+
+
+def measure(connection: psycopg.Connection[Any], index: str, progress: Progress) -> Run:
+    return evaluate(connection, index, progress=progress)
 
 
 def open_connection(dsn: str | None, name: str = "foh-pg watch") -> psycopg.Connection[Any]:

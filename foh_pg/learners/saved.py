@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,10 +14,8 @@ from foh_pg.errors import InputError, StateError
 from foh_pg.learners.state import (
     Part,
     State,
-    load_state,
     rng_from_array,
     rng_to_array,
-    save_state,
     seal,
     unseal,
 )
@@ -41,7 +38,7 @@ class Saved(ABC):
         if not cls.name:
             return
         if Saved._named.setdefault(cls.name, cls).__qualname__ != cls.__qualname__:
-            raise ValueError(f"{cls.__name__} needs a name of its own, {cls.name!r} is taken")
+            raise ValueError(f"{cls.__name__} cannot have the name {cls.name!r}, which is taken")
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -133,12 +130,3 @@ class Saved(ABC):
                 setattr(self, name, array.item() if array.shape == () else array.copy())
         for name, part in parts.items():
             setattr(self, name, self._parts[name].from_arrays(part))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one npz file, without pickle."""
-        save_state(path, self.state())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        return cls.from_state(load_state(path))

@@ -1,10 +1,8 @@
-"""The saved form of a learner: a flat dict of plain arrays, sealed by a checksum; npz, no pickle."""
+"""The saved form of a learner: a flat dict of plain arrays, sealed by a checksum."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import zipfile
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -50,30 +48,6 @@ def unseal(state: Mapping[str, Any]) -> State:
         raise StateError("the state is damaged: its checksum does not fit its contents")
     del arrays["format"]
     return arrays
-
-
-def save_state(path: str | os.PathLike[str], state: State) -> None:
-    """Write a state as npz; the file appears complete or not at all."""
-    target = os.fspath(path)
-    partial = f"{target}.{os.getpid()}.partial"
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, **state)  # type: ignore[arg-type]
-        os.replace(partial, target)
-    finally:
-        if os.path.exists(partial):
-            os.unlink(partial)
-
-
-def load_state(path: str | os.PathLike[str]) -> State:
-    """Read a state written by `save_state`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-        raise StateError(f"{os.fspath(path)} is not the saved state of a learner, or is damaged") from error
 
 
 def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint8]:

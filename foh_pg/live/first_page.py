@@ -11,7 +11,7 @@ import foh_pg
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.errors import one_line
 from foh_pg.live.overview import IndexNow, LatestRun, Overview
-from foh_pg.quality.history import Quality
+from foh_pg.quality.history import Quality, age, duration
 from foh_pg.quality.report import svg
 from foh_pg.quality.report.page import run_row, runs_table
 from foh_pg.quality.report.svg import Series, number, percent
@@ -97,7 +97,7 @@ def card(index: IndexNow, overview: Overview) -> str:
         f'<article><h2><a href="{escape(address(name), quote=True)}">{escape(name)}</a>'
         f"{pill(index.health['healthy'], under_way)}</h2>"
         f'<p class="note">on {escape(stat["source"])}; {last(index, overview.read_at)}</p>'
-        f"{problems}<dl>{cells}</dl>{drawing(index)}</article>"
+        f"{problems}<dl>{cells}</dl>{drawing(index, overview.read_at)}</article>"
     )
 
 
@@ -113,29 +113,14 @@ def last(index: IndexNow, now: datetime) -> str:
     return "no update yet" if ended is None else f"last update {duration((now - ended).total_seconds())} ago"
 
 
-def duration(seconds: float) -> str:
-    """A length of time as people say it.
-
-    Examples
-    --------
-    >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
-    ['0 s', '5 s', '119 s', '122 min', '111 h']
-    """
-    seconds = max(0.0, seconds)
-    for unit, size, most in (("s", 1, 120), ("min", 60, 180), ("h", 3600, 120)):
-        if seconds / size < most:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86400:.0f} d"
-
-
 def figure(points: list[Quality], name: str) -> str:
     """A figure of the last evaluation; those of earlier versions of this package lack some."""
     measured = [point.evaluated.get("index", {}).get(name) for point in points if point.evaluated]
     return "–" if not measured or measured[-1] is None else f"{measured[-1]:.3f}"
 
 
-def drawing(index: IndexNow) -> str:
-    """Quality over versions: by foh-pg evaluate, else as the updater saw it."""
+def drawing(index: IndexNow, now: datetime) -> str:
+    """Quality over versions, by foh-pg evaluate or as the updater saw it, and the age of the last point."""
     points = index.quality
     measured = [(point.version, point.evaluated.get("index", {})) for point in points if point.evaluated]
     seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
@@ -150,7 +135,9 @@ def drawing(index: IndexNow) -> str:
     if not series:
         return f'<p class="note">{escape(unknown(index))}</p>'
     label = "by foh-pg evaluate" if measured else "mAP on held-out rows"
-    return svg.lines(series, y_label=label, x_label="version", from_zero=True, size=SMALL)
+    at = [p.evaluated_at for p in points if p.evaluated_at] if measured else [p.at for p in points]
+    chart = svg.lines(series, y_label=label, x_label="version", from_zero=True, size=SMALL)
+    return f'{chart}<p class="note">{age(at, now)}</p>'
 
 
 def unknown(index: IndexNow) -> str:

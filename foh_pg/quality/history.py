@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -81,6 +82,7 @@ class Quality:
     at: datetime
     held_out_map: float | None = None
     evaluated: dict[str, Any] | None = None
+    evaluated_at: datetime | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {"version": self.version, "at": self.at, "map": self.held_out_map, "evaluated": self.evaluated}
@@ -93,11 +95,38 @@ def quality(runs: list[PastRun]) -> list[Quality]:
         before = found.get(run.version)
         if run.kind == "evaluate" and "index" in run.metrics:
             seen = None if before is None else before.held_out_map
-            found[run.version] = Quality(run.version, run.started_at, seen, run.metrics)
+            found[run.version] = Quality(run.version, run.started_at, seen, run.metrics, run.started_at)
         elif run.held_out_map is not None:
-            known = None if before is None else before.evaluated
-            found[run.version] = Quality(run.version, run.started_at, run.held_out_map, known)
+            known = Quality(run.version, run.started_at) if before is None else before
+            found[run.version] = replace(known, at=run.started_at, held_out_map=run.held_out_map)
     return [found[version] for version in sorted(found)]
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it.
+
+    Examples
+    --------
+    >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
+    ['0 s', '5 s', '119 s', '122 min', '111 h']
+    """
+    seconds = max(0.0, seconds)
+    for unit, size, most in (("s", 1, 120), ("min", 60, 180), ("h", 3600, 120)):
+        if seconds / size < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def age(at: Iterable[datetime], now: datetime) -> str:
+    """How long ago the last of some points of a chart was measured.
+
+    Examples
+    --------
+    >>> day = datetime(2026, 1, 2)
+    >>> age([day.replace(hour=3), day.replace(hour=1)], day.replace(hour=7))
+    'The last point is 4 h old.'
+    """
+    return f"The last point is {duration((now - max(at)).total_seconds())} old."
 
 
 def sparkline(values: list[float]) -> str:

@@ -18,8 +18,9 @@ SELECT pg_catalog.pg_is_in_recovery() AS standby, i.name, i.status, i.version, s
        s.stream AS rows_waiting,
        coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - s.waiting_since), 0)::float8 AS lag,
        foh._leaves(i) IS DISTINCT FROM u.partitions AS moved,
-       s.deferred, s.problem, coalesce(r.failed, false) AS failed, e.version AS evaluated_version,
-       extract(epoch FROM e.finished_at)::float8 AS evaluated_at, e.metrics AS evaluated
+       s.deferred, s.problem, coalesce(r.failed, false) AS failed,
+       coalesce(e.version, 0) AS evaluated_version,
+       coalesce(extract(epoch FROM e.finished_at), 0)::float8 AS evaluated_at, e.metrics AS evaluated
 FROM foh.index i JOIN foh.updating u ON u.index = i.id CROSS JOIN LATERAL foh._figures(i) s
 LEFT JOIN LATERAL (
     SELECT x.error IS NOT NULL AS failed FROM foh.run x
@@ -49,6 +50,7 @@ class Stream(NamedTuple):
     deferred: int
     problem: str | None
     failed: bool
+    # evaluated_version, evaluated_at: 0 where the index was never evaluated.
     evaluated_version: int
     evaluated_at: float
     evaluated: dict[str, Any] | None

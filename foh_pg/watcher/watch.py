@@ -13,16 +13,18 @@ from typing import Any
 import psycopg
 
 from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, one_line
-from foh_pg.runs.run import Run, Stopped
+from foh_pg.runs.run import Progress, Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
 from foh_pg.watcher.backoff import Backoff
-from foh_pg.watcher.counters import Counters
+from foh_pg.watcher.counters import MEASURES, Counters
 from foh_pg.watcher.poll import Stream, poll
 
 log = logging.getLogger(__name__)
 
 Connection = psycopg.Connection[Any]
+# Measures the index of this name; reports every step, which may raise Stopped.
+Evaluate = Callable[[Connection, str, Progress], Run]
 
 # A watcher that has not looked at the streams for so many seconds is not healthy, unless a run is under way.
 SILENCE = 60.0
@@ -40,6 +42,8 @@ class Settings:
     batch_size: int = BATCH_SIZE
     # Begin no further batch of an index after that, so that the others have their turn.
     max_seconds: float = 60.0
+    # Seconds between two evaluations of an index; None for never. An evaluation reads the whole table.
+    evaluate_every: float | None = None
     # first_wait, longest_wait: seconds to wait after the first of several errors, and at the most.
     first_wait: float = 1.0
     longest_wait: float = 300.0
@@ -63,17 +67,21 @@ class Trouble:
 class Watcher:
     """Keeps indexes up to date until it is asked to stop.
 
-    `connect`: gives a new connection in autocommit mode; called again when the old one is lost.
+    `connect`: gives a new connection in autocommit mode; called again when the old one is lost. `evaluate`:
+    measures an index and records the figures; called if the settings say how often.
     """
 
     connect: Callable[[], Connection]
     settings: Settings
+    evaluate: Evaluate | None = None
     counters: Counters = field(default_factory=Counters)
     stopping: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     _connection: Connection | None = None
     _troubles: dict[str, Trouble] = field(default_factory=dict)
     _skipped: set[str] = field(default_factory=set)
+    # When an evaluation of an index was last tried, on the monotonic clock.
+    _tried: dict[str, float] = field(default_factory=dict)
     # What cannot be read of an index, and so not be updated.
     _ill: dict[str, str] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
@@ -147,6 +155,9 @@ class Watcher:
             trouble = self._troubles.setdefault(stream.name, Trouble(self.settings.backoff()))
             if stream.status == "ready" and stream.waits and time.monotonic() >= trouble.until:
                 more |= self._update(stream.name, trouble)
+            # Updates come first: an evaluation waits until no stream has entries left.
+            if not more and self._evaluation_due(stream):
+                self._evaluate(stream.name)
         return 0.0 if more else self.settings.interval
 
     def _poll(self) -> list[Stream]:
@@ -187,6 +198,7 @@ class Watcher:
             for name in self._known - present:
                 self._troubles.pop(name, None)
                 self._ill.pop(name, None)
+                self._tried.pop(name, None)
         self._known = present
 
     # -- one index -----------------------------------------------------------------------------------------
@@ -233,6 +245,41 @@ class Watcher:
         trouble.message = ""
         self._tell(run, time.monotonic() - started)
         return run.more
+
+    def _evaluation_due(self, stream: Stream) -> bool:
+        """Whether the last evaluation, by any process, and our last attempt are long enough ago."""
+        every = self.settings.evaluate_every
+        if every is None or stream.status != "ready" or stream.problem is not None or not stream.rows:
+            return False
+        tried = self._tried.get(stream.name)
+        return time.time() - stream.evaluated_at >= every and (
+            tried is None or time.monotonic() - tried >= every
+        )
+
+    def _evaluate(self, name: str) -> None:
+        """Measure one index. An error is told and costs one point of its chart, no more."""
+        assert self.evaluate is not None
+        connection, started = self._connected(), time.monotonic()
+        self._tried[name], self._working = started, True
+        try:
+            run = self.evaluate(connection, name, self._heed)
+        except Stopped:
+            log.info("index %r: stopped before it was evaluated", name)
+            raise
+        except Exception as error:
+            if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
+                raise Stopped(str(error)) from error
+            if connection.closed:
+                raise
+            ours = None if isinstance(error, (FohError, psycopg.Error)) else error
+            log.error("index %r could not be evaluated: %s", name, one_line(error), exc_info=ours)
+            return
+        finally:
+            self._working = False
+            self._polled = time.monotonic()
+        found = run.metrics["index"]
+        figures = " ".join(f"{key}={found[key]:.3f}" for key in MEASURES if found.get(key) is not None)
+        log.info("index %r: evaluated version %d, %s", name, run.to_version, figures)
 
     def _heed(self, phase: str, done: int, total: int) -> None:
         """Called at every step of a run. A switch is short and nearly done, so it is not interrupted."""

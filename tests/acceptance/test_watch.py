@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,6 +76,48 @@ def test_drains_the_stream_and_stops_when_asked(
     assert watcher.end(number) == 0
     assert violations(streamed) == []
     assert streamed.execute("SELECT count(*) FROM foh.run WHERE error IS NOT NULL").fetchone() == (0,)
+
+
+def test_evaluates_now_and_then_if_told_to(
+    streamed: Connection, database: Database, watch: Callable[..., Watch]
+) -> None:
+    """Once when nothing waits any more, and not again before the hours are over, whoever asked last."""
+    insert(streamed, range(600))
+    evaluations = "SELECT count(*) FROM foh.run WHERE kind = 'evaluate' AND error IS NULL"
+    watcher = watch(database.dsn(), "digits", "--evaluate-every", "1")
+    watcher.wait_for_line(r"rows=600 ")
+    watcher.wait_for_line(r"index 'digits': evaluated version \d+, p10=0\.\d+ .*recall10=0\.\d+")
+    watcher.wait(lambda: watcher.metric('foh_evaluated_timestamp_seconds{index="digits"}') > 0)
+    insert(streamed, range(600, 900))
+    watcher.wait_for_line(r"rows=300 ")
+    status, page = watcher.get("/")
+    assert status == 200
+    assert re.search(r"The last point is \d+ s old\.", page)
+    assert watcher.end(signal.SIGTERM) == 0
+    assert streamed.execute(evaluations).fetchone() == (1,)
+    # Another watcher sees in the database that the evaluation is not due; an hour later it is.
+    again = watch(database.dsn(), "digits", "--evaluate-every", "1")
+    insert(streamed, range(900, 1000))
+    again.wait_for_line(r"rows=100 ")
+    assert streamed.execute(evaluations).fetchone() == (1,)
+    with database.connect("app_owner") as owner:
+        owner.execute(
+            "UPDATE foh.run SET finished_at = finished_at - interval '1 hour' WHERE kind = 'evaluate'"
+        )
+    again.wait_for_line(r"evaluated version")
+    assert streamed.execute(evaluations).fetchone() == (2,)
+
+
+def test_never_evaluates_unless_told_to(
+    streamed: Connection, database: Database, watch: Callable[..., Watch]
+) -> None:
+    insert(streamed, range(600))
+    watcher = watch(database.dsn(), "digits")
+    watcher.wait_for_line(r"rows=600 ")
+    insert(streamed, range(600, 700))
+    watcher.wait_for_line(r"rows=100 ")
+    found = streamed.execute("SELECT count(*) FROM foh.run WHERE kind = 'evaluate'").fetchone()
+    assert found == (0,)
 
 
 def test_gives_up_a_run_when_asked_to_stop(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
@@ -30,6 +31,8 @@ class Figure:
     title: str
     svg: str
     note: str
+    # When the last point was measured; None where the figure shows how things are now.
+    at: datetime | None = None
 
 
 def figures(content: Content) -> Iterator[Figure]:
@@ -67,7 +70,16 @@ def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
         "mAP@100 by label. Rows that never trained ask, each left out of its own answer; the index through "
         "its SQL search, the other two over the whole table."
     )
-    return Figure(title, svg.lines(series, y_label="mAP@100", x_label="version"), note)
+    return Figure(title, svg.lines(series, y_label="mAP@100", x_label="version"), note, evaluated_at(points))
+
+
+def evaluated_at(points: Sequence[Quality]) -> datetime:
+    """When the last evaluation began; there is one."""
+    return max(point.evaluated_at for point in points if point.evaluated_at is not None)
+
+
+def last_begin(runs: Sequence[PastRun]) -> datetime:
+    return max(run.started_at for run in runs)
 
 
 def scores(measured: Sequence[tuple[int, dict[str, Any]]], way: str, name: str) -> list[tuple[float, float]]:
@@ -100,7 +112,8 @@ def nearness(content: Content, points: Sequence[Quality]) -> Figure:
         note += (
             f" The mean distance of the first ten is {here[-1][1]:.4g}, of the exact ten {exact[-1][1]:.4g}."
         )
-    return Figure(title, svg.lines(drawn(series), y_label="share", x_label="version", from_zero=True), note)
+    chart = svg.lines(drawn(series), y_label="share", x_label="version", from_zero=True)
+    return Figure(title, chart, note, evaluated_at(points))
 
 
 def kept(content: Content, points: Sequence[Quality]) -> Figure:
@@ -110,7 +123,7 @@ def kept(content: Content, points: Sequence[Quality]) -> Figure:
         return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
     rows = [(name, measured[-1][step]) for step, name in STEPS.items() if step in measured[-1]]
     note = "Of the ten nearest rows: the share in the lists that a search reads, and after each further step."
-    return Figure(title, svg.lying(rows, label=title), note)
+    return Figure(title, svg.lying(rows, label=title), note, evaluated_at(points))
 
 
 def held_out(points: Sequence[Quality]) -> Figure:
@@ -120,7 +133,7 @@ def held_out(points: Sequence[Quality]) -> Figure:
         return Figure(title, "", "No run has learned from enough held-out rows yet.")
     note = "mAP of recent held-out rows among each other, before the model was served."
     line = svg.lines([Series("mAP", seen)], y_label="mAP", x_label="version")
-    return Figure(title, line, note)
+    return Figure(title, line, note, max(p.at for p in points if p.held_out_map is not None))
 
 
 def bits(runs: Sequence[PastRun]) -> Figure:
@@ -134,7 +147,8 @@ def bits(runs: Sequence[PastRun]) -> Figure:
         "Share of the stored bits that the hash functions have changed since each list was encoded, "
         "before and after the stalest lists were encoded again; estimated from a few members of each list."
     )
-    return Figure(title, svg.lines(series, y_label="% of bits", x_label="version", from_zero=True), note)
+    chart = svg.lines(series, y_label="% of bits", x_label="version", from_zero=True)
+    return Figure(title, chart, note, last_begin(runs))
 
 
 def encoded(runs: Sequence[PastRun]) -> Figure:
@@ -148,7 +162,8 @@ def per_run(
     if not runs:
         return Figure(title, "", "No run yet.")
     columns = [(str(run.version), {unit: float(value(run))}) for run in runs]
-    return Figure(title, svg.bars(columns, y_label=unit, x_label="version", note=title), note)
+    chart = svg.bars(columns, y_label=unit, x_label="version", note=title)
+    return Figure(title, chart, note, last_begin(runs))
 
 
 def lag(runs: Sequence[PastRun]) -> Figure:
@@ -173,9 +188,8 @@ def time_spent(runs: Sequence[PastRun]) -> Figure:
         parts = {name: run.phases.get(name, 0.0) for name in named}
         rest = run.seconds - sum(parts.values())
         columns.append((str(run.version), {**parts, "other": rest} if len(total) > PHASES else parts))
-    return Figure(
-        title, svg.bars(columns, y_label="seconds", x_label="version", note=title), "Seconds by phase."
-    )
+    chart = svg.bars(columns, y_label="seconds", x_label="version", note=title)
+    return Figure(title, chart, "Seconds by phase.", last_begin(runs))
 
 
 def lengths(content: Content) -> Figure:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timezone
+from datetime import datetime, timezone
 from html import escape
 from typing import Any
 
 import foh_pg
 from foh_pg.model.ranking import ranking_text
-from foh_pg.quality.history import PastRun
+from foh_pg.quality.history import PastRun, age
 from foh_pg.quality.report.content import Content
 from foh_pg.quality.report.figures import Figure, figures
 from foh_pg.quality.report.svg import number, percent
@@ -58,7 +58,7 @@ def body(content: Content) -> str:
         f"<h1>{title}</h1>",
         f'<p class="note">on {escape(content.stat["source"])}, as of {when}; foh-pg {foh_pg.__version__}</p>',
         facts(content.stat),
-        *(section(figure) for figure in figures(content)),
+        *(section(figure, content.read_at) for figure in figures(content)),
         "<h2>The last runs</h2>",
         table(content.runs[-LAST_RUNS:]),
     ]
@@ -98,8 +98,9 @@ def facts(stat: dict[str, Any]) -> str:
     )
 
 
-def section(figure: Figure) -> str:
-    note = f'<p class="note">{escape(figure.note)}</p>' if figure.note else ""
+def section(figure: Figure, now: datetime) -> str:
+    said = [figure.note] if figure.at is None else [figure.note, age([figure.at], now)]
+    note = f'<p class="note">{escape(" ".join(filter(None, said)))}</p>' if any(said) else ""
     return f"<section><h2>{escape(figure.title)}</h2>{figure.svg}{note}</section>"
 
 
