@@ -28,6 +28,8 @@ class Description(NamedTuple):
     version: int
     vector_schema: str
     vector_type: int
+    # The columns that conditions can be asked of.
+    include: list[str]
     # Whether the table is distributed by Citus.
     distributed: bool = False
 
