@@ -28,8 +28,8 @@ class Description(NamedTuple):
     version: int
     vector_schema: str
     vector_type: int
-    # The columns that conditions can be asked of.
-    include: list[str]
+    # Columns that a search may match.
+    include: tuple[str, ...]
     # Whether the table is distributed by Citus.
     distributed: bool = False
 
@@ -50,8 +50,7 @@ class Match(NamedTuple):
 
 
 def description(row: tuple[Any, ...]) -> Description:
-    source, key, key_types, *rest = row
-    return Description(source, tuple(key), tuple(key_types), *rest)
+    return Description._make(tuple(value) if isinstance(value, list) else value for value in row)
 
 
 def as_match(row: Sequence[Any]) -> Match:
