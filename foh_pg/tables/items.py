@@ -13,7 +13,7 @@ from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.postgres.binary_copy import INT4, Array
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.keys import KeyArray
+from foh_pg.tables.keys import KeyArray, RecordKeys
 
 KEYS_AT_ONCE = 20_000
 
@@ -21,14 +21,19 @@ IntArray = npt.NDArray[np.int64]
 
 READ = "SELECT i.key, i.home, i.others FROM {item} i WHERE i.key = ANY (%(keys)s::{key_type}[])"
 DELETE = "DELETE FROM {item} WHERE key = ANY (%(keys)s::{key_type}[])"
-PUT = """
+INSERT = """
 INSERT INTO {item} AS i (key, home, others)
 SELECT u.key, u.home, u.others::int[]
 FROM (SELECT pg_catalog.unnest(%(keys)s::{key_type}[]) AS key, pg_catalog.unnest(%(homes)s::int[]) AS home,
              pg_catalog.unnest(%(others)s::text[]) AS others) u
+"""
+UPSERT = (
+    INSERT
+    + """
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, others = excluded.others
 WHERE i.home <> excluded.home OR i.others IS DISTINCT FROM excluded.others
 """
+)
 # Where each row is in one list, items follow from the lists. With several lists per row, one of them is the
 # home and the rest are the others. In the order of their keys, so that the pages of their index are full.
 FROM_LISTS = """
@@ -113,11 +118,16 @@ def write_items(session: Session, index: IndexRow, gone: KeyArray, put: Items) -
             "homes": put.homes[start:end].tolist(),
             "others": listed,
         }
-        session.execute(PUT, values)
+        if isinstance(index.keys, RecordKeys) and index.keys.has_text:
+            # Their index holds hashes, by which PostgreSQL finds no conflict to update.
+            session.execute(DELETE, values)
+            session.execute(INSERT, values)
+        else:
+            session.execute(UPSERT, values)
 
 
 def items_from_lists(session: Session, index: IndexRow, first: int) -> None:
-    """Make the items of a table that was filled anew, from lists of centers that are `first` or later."""
+    """Make all items again after a fill, from the lists of center `first` and later ones."""
     single = int(index.options["homes"]) == 1 and int(index.options["neighbors"]) == 0
     session.execute("DELETE FROM {item}")
     session.execute(FROM_LISTS if single else FROM_MANY_LISTS, {"first": first})

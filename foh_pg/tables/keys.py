@@ -137,6 +137,7 @@ class RecordKeys(Keys):
         widths = [FIELD_BYTES[name] for name in types if name in FIELD_BYTES]
         self.column = Record(widths, oid) if len(widths) == len(types) else VaryingRecord(oid)
         self.dtype = self.column.dtype if isinstance(self.column, Record) else object
+        self.has_text = self.dtype is object
         # A row in an array: its header, its fields, each aligned by its width (a uuid by none), and its end.
         size = 24
         for width in widths:

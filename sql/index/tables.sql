@@ -88,11 +88,14 @@ CREATE TABLE {sample} (
 -- foh: table item
 -- The way from a deleted or updated key to the lists that hold it.
 CREATE TABLE {item} (
-    key    {key_type} PRIMARY KEY,
+    key    {key_type} NOT NULL,
     home   int NOT NULL,
-    others int[]
+    others int[],
+    {item_key}
     -- Room beside a row for its next home.
 ) WITH (fillfactor = 90);
+-- Tables in a publication FOR ALL TABLES need a primary key, or this.
+ALTER TABLE {item} REPLICA IDENTITY {item_identity};
 
 -- foh: table stream
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
@@ -116,7 +119,8 @@ CREATE TABLE {stream} (
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
 CREATE INDEX ON {stream} (center);
 -- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
-CREATE INDEX ON {stream} ({stream_key});
+-- As a part of a row, it would not even fit alone: there the index holds hashes.
+CREATE INDEX ON {stream} USING {stream_key};
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
 CREATE INDEX ON {stream} (op, seq) WHERE NOT fresh;
 

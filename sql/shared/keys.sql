@@ -235,7 +235,9 @@ BEGIN
         -- Where the key has the name of a column of ours, that column gets another one.
         'distance_name', CASE WHEN 'distance' = ANY (i.key) THEN 'foh_distance' ELSE 'distance' END,
         'score_name', CASE WHEN 'score' = ANY (i.key) THEN 'foh_score' ELSE 'score' END,
-        'stream_key', CASE WHEN has_text THEN 'key' ELSE 'key, seq' END,
+        'item_key', CASE WHEN as_row AND has_text THEN 'EXCLUDE USING hash (key WITH OPERATOR(pg_catalog.=))' ELSE 'PRIMARY KEY (key)' END,
+        'item_identity', CASE WHEN as_row AND has_text THEN 'FULL' ELSE 'DEFAULT' END,
+        'stream_key', CASE WHEN as_row AND has_text THEN 'hash (key)' WHEN has_text THEN 'btree (key)' ELSE 'btree (key, seq)' END,
         -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
         'later', CASE WHEN has_text THEN '(o.seq + 0)' ELSE 'o.seq' END);
 END

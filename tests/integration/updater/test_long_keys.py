@@ -96,6 +96,46 @@ def test_as_long_as_a_key_can_be(
     assert connection.execute("SELECT * FROM foh.check('idx')").fetchall() == []
 
 
+@pytest.mark.parametrize("triggers", ["statement", "row"])
+def test_as_long_as_a_part_of_a_key_can_be(
+    connection: psycopg.Connection[Any], database: Database, triggers: str
+) -> None:
+    """PostgreSQL packs each column of a key by itself, and a row of ours as a whole: that may need more room."""
+    connection.execute(
+        """CREATE TABLE items (name text, id varchar, embedding extensions.vector(3), price int,
+                               PRIMARY KEY (name, id))"""
+    )
+    connection.execute(
+        "SELECT foh.create_index('idx', 'items', 'embedding', bits => 16, include => '{price}', options => %s)",
+        [Jsonb({"triggers": triggers, "exact_rows": 0})],
+    )
+    drawn = np.random.default_rng(0)
+    letters = ["".join(map(chr, drawn.integers(33, 127, length))) for length in range(2650, 2685)]
+    keys = [("", each) for each in letters] + [(letters[0][:1500], "x" * 5000)]
+    insert = "INSERT INTO items VALUES (%s, %s, '[1,2,3]', 1)"
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="items_pkey"):
+        connection.execute(insert, ["", letters[-1] + "x" * 30])
+    for key in keys:
+        connection.execute(insert, key)
+
+    def verify(gone: int = 0) -> None:
+        rows = connection.execute("SELECT name, id FROM foh.idx_search('[1,2,3]', 100)").fetchall()
+        assert sorted(rows) == sorted(keys[gone:])
+        assert connection.execute("SELECT * FROM foh.check('idx')").fetchall() == []
+
+    verify()
+    update(database.dsn(), "idx")
+    verify()
+    connection.execute("UPDATE items SET embedding = '[3,2,1]' WHERE length(id) % 2 = 0")
+    connection.execute("UPDATE items SET price = 2")
+    connection.execute("DELETE FROM items WHERE id = %s", [letters[0]])
+    verify(gone=1)
+    update(database.dsn(), "idx")
+    verify(gone=1)
+    rebuild(database.dsn(), "idx")
+    verify(gone=1)
+
+
 def found(connection: psycopg.Connection[Any]) -> set[Any]:
     return {key for (key,) in connection.execute("SELECT id FROM foh.idx_search('[1,2,3]', 100)")}
 
