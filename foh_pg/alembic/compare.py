@@ -182,7 +182,7 @@ def _differs(index: Definition, present: Definition) -> bool:
 
 
 def _alter(index: Definition, present: Definition, options: Mapping[str, Any]) -> Iterable[AlterFohIndexOp]:
-    """Options that a model does not name are left to whoever tunes the index."""
+    """Options that a model does not name stay as they were set on the index."""
     changed = {name: value for name, value in index.options.items() if options.get(name) != value}
     if set(index.include) != set(present.include):
         changed["include"] = list(index.include)

@@ -40,7 +40,7 @@ STAT = "SELECT rows, stream, version, centers, stale, bytes FROM foh.index_stat 
 
 
 def tell(server: EmbeddedServer, console: Console) -> tuple[int, str]:
-    """Run the demo on a server; the database foh_demo is made anew. Returns a package to ask for next."""
+    """Run the demo on a server; the database foh_demo is replaced. Returns a package to ask for next."""
     started = time.monotonic()
     everything = load()
     queries, stream = everything.part(0, QUERIES), everything.part(QUERIES, len(everything.names))

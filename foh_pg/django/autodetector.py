@@ -1,4 +1,4 @@
-"""What makemigrations finds: a renamed field keeps its index, which Django would remove and make anew."""
+"""What makemigrations finds: a renamed field keeps its index, which Django would remove and create again."""
 
 from __future__ import annotations
 

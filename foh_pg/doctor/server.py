@@ -12,11 +12,8 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+from foh_pg.schema.requirements import OLDEST_PGVECTOR, OLDEST_SERVER, REQUIREMENTS
 
-OLDEST_SERVER = 16
-OLDEST_PGVECTOR = (0, 7)
-# As the README and foh-pg migrate say it.
-REQUIREMENTS = "foh_pg needs PostgreSQL 16 or newer and pgvector 0.7 or newer"
 # Earlier versions count differing bits a byte at a time on PostgreSQL 18, which slows every search down.
 FAST_PGVECTOR = (0, 8, 3)
 
@@ -79,8 +76,8 @@ def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
     if facts.major < OLDEST_SERVER:
         yield Finding(
             "server",
-            WARNING,
-            f"PostgreSQL {facts.server} is not tested: {REQUIREMENTS}",
+            ERROR,
+            f"PostgreSQL {facts.server} is too old: {REQUIREMENTS}",
             f"upgrade to PostgreSQL {OLDEST_SERVER} or newer",
         )
     if facts.standby:

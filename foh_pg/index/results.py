@@ -40,8 +40,8 @@ class Match(NamedTuple):
     `distance` is that of the row from the query, as pgvector's operator for the index's distance gives it;
     None where no row was read (a search with shortlist 0, and candidates). `score` is what the rows are
     ranked by, smaller is nearer: the distance, or its estimate from the bits where there is none, and what
-    the labels add. It is None among candidates that nobody ranked. `key` is a tuple where the key has several
-    columns.
+    the labels add. It is None among candidates, which are not ranked. `key` is a tuple if the key has
+    several columns.
     """
 
     key: Any
@@ -62,7 +62,7 @@ def as_match(row: Sequence[Any]) -> Match:
 
 
 def key_values(about: Description, key: Any) -> list[Any]:
-    """The value of each column of a key that somebody gave."""
+    """The value of each column of a key, as the caller gave it."""
     if len(about.key) == 1:
         return [key]
     if not isinstance(key, (tuple, list)) or len(key) != len(about.key):

@@ -203,7 +203,7 @@ class Learner(Saved):
     def forget_keys(self, keys: npt.ArrayLike) -> int:
         """Drop deleted or relabelled rows from what is kept of past rows; return how many were there.
 
-        What was learned from them stays, until the learner forgets it or is built anew.
+        What was learned from them stays until the learner forgets it or is trained from the start.
         """
         dropped = 0
         for name, kept in self._kept_rows().items():

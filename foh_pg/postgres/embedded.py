@@ -116,7 +116,7 @@ class EmbeddedServer:
         return self
 
     def stop(self) -> None:
-        """Stop the server, disconnecting whoever is connected. Does nothing where none runs."""
+        """Stop the server, which ends all connections. Does nothing if it does not run."""
         if self.running:
             self._run("pg_ctl", "--wait", "--mode=fast", "stop")
             if self.socket_directory != self.directory:

@@ -1,4 +1,4 @@
-"""The record of one run: what it did, phase by phase, in foh.run and for whoever watches."""
+"""The record of one run: what it did, phase by phase, in foh.run and for those who watch it."""
 
 from __future__ import annotations
 

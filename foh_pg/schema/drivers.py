@@ -1,7 +1,7 @@
 """A connection of psycopg or of SQLAlchemy, as the migrations use it.
 
-SQLAlchemy is not imported here: whoever passes one of its connections has done so, and commands that have no
-use for it start faster.
+SQLAlchemy is not imported here. A caller that passes one of its connections has imported it, and commands
+that do not use it start faster.
 """
 
 from __future__ import annotations

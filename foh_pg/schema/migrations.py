@@ -145,7 +145,7 @@ def _statements(start: str, end: str, owner: str | None) -> list[str]:
 
 
 def _begin(owner: str | None) -> list[str]:
-    return [files.step("schema", "check_pgvector"), _find_owner(owner)]
+    return [script.with_requirements(files.step("schema", "check_pgvector")), _find_owner(owner)]
 
 
 def _find_owner(owner: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from foh_pg.schema import files
+from foh_pg.schema import files, requirements
 from foh_pg.schema.files import Piece
 from foh_pg.version import __version__
 
@@ -53,6 +53,18 @@ def template(at: int, piece: Piece) -> str:
 def for_owner(statement: str, owner: str | None) -> str:
     """A step that asks for the role a migration works for: as a literal, or NULL for none."""
     return statement.replace("{owner}", "NULL" if owner is None else _ascii_literal(owner))
+
+
+def with_requirements(statement: str) -> str:
+    """The step that refuses a server or a pgvector that is too old."""
+    named = {
+        "{oldest_server}": str(requirements.OLDEST_SERVER),
+        "{oldest_pgvector}": ", ".join(map(str, requirements.OLDEST_PGVECTOR)),
+        "{requirements}": requirements.REQUIREMENTS,
+    }
+    for name, value in named.items():
+        statement = statement.replace(name, value)
+    return statement
 
 
 def trust(owner: str | None) -> str:

@@ -127,7 +127,7 @@ def write_items(session: Session, index: IndexRow, gone: KeyArray, put: Items) -
 
 
 def items_from_lists(session: Session, index: IndexRow, first: int) -> None:
-    """Make the items of a table that was filled anew, from lists of centers that are `first` or later."""
+    """Make all items again after a fill, from the lists of center `first` and later ones."""
     single = int(index.options["homes"]) == 1 and int(index.options["neighbors"]) == 0
     session.execute("DELETE FROM {item}")
     session.execute(FROM_LISTS if single else FROM_MANY_LISTS, {"first": first})

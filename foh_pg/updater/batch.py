@@ -116,7 +116,7 @@ def _with_past(session: Session, state: State, batch: Batch) -> Batch:
 
 
 def with_rows(session: Session, batch: Batch, rows: Rows) -> Batch:
-    """The batch with further rows, which leave their lists and join them anew."""
+    """The batch with further rows, which leave their lists and are placed again."""
     index = batch.index
     further = rows.take(~member(rows.keys, batch.keys))
     if len(further) == 0:

@@ -46,20 +46,20 @@ def build(target: Target, index: str, *, progress: Progress | None = None) -> Ru
         Called with phase, done and total.
     """
     with open_session(target) as session:
-        return _fill_anew(session, index, "build", progress)
+        return _train_and_fill(session, index, "build", progress)
 
 
 def rebuild(target: Target, index: str, *, progress: Progress | None = None) -> Run:
     """Train a new model and place all rows by it, beside what is served until the switch."""
     with open_session(target) as session:
-        return _fill_anew(session, index, "rebuild", progress)
+        return _train_and_fill(session, index, "rebuild", progress)
 
 
 def rollback(target: Target, index: str, to: int, *, progress: Progress | None = None) -> Run:
     """Put the hash functions of an earlier version back; every row is encoded again."""
     with open_session(target) as session:
         found = _locked(session, index)
-        # Before a run begins: that somebody asked for a version that never was is no failure of the index.
+        # Checked before a run begins: that a version is unknown is no failure of the index, and not recorded.
         _learned(session, found, to)
         run = Run(found.name, "rollback", found.version, found.version, progress=progress)
         with recorded(session, run):
@@ -74,7 +74,7 @@ def _locked(session: Session, name: str) -> IndexRow:
     return read_index(session)
 
 
-def _fill_anew(session: Session, name: str, kind: str, progress: Progress | None) -> Run:
+def _train_and_fill(session: Session, name: str, kind: str, progress: Progress | None) -> Run:
     index = _locked(session, name)
     if kind == "build" and index.status == "ready" and index.version > 1:
         raise BuildError(

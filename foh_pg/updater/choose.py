@@ -1,4 +1,4 @@
-"""Centers made anew from a sample of the rows."""
+"""New centers, chosen from a sample of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that new hash functions made stale: the marks of their members are made anew, nothing moves."""
+"""Lists that new hash functions made stale get new marks for their members; no row moves."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _stage(session: Session, run: Run, state: State, batch: Batch, changed: KeyA
 
 
 def weigh_again(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Learned:
-    """The same, with a ranking chosen anew where the table has doubled since the last choice."""
+    """What was learned, with a new ranking if the table has doubled since the ranking was chosen."""
     rows = state.rows + len(batch.rows)
     if state.served.first or len(state.centers) == 0 or not outdated(learned.model.ranking, rows):
         return learned

@@ -55,8 +55,8 @@ class Moves:
 
     @classmethod
     def none(cls, index: IndexRow, centers: Centers) -> Moves:
-        nobody = np.zeros(0, dtype=np.int64)
-        return cls(centers, index.keys.empty(), nobody, nobody)
+        empty = np.zeros(0, dtype=np.int64)
+        return cls(centers, index.keys.empty(), empty, empty)
 
 
 def maintain(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Moves:

@@ -31,7 +31,7 @@ GRAPH_GROWTH = 0.19
 SHARE_LABELS = 0.6
 SHARE_NEAREST = 1.1
 # What lists and rows may cost at least: HNSW costs next to nothing on a small table.
-LEAST = 400
+LEAST = 370
 # A search for the nearest rows that finds fewer than this share of them may cost up to so many times as much
 # as HNSW.
 LEAST_RECALL = 0.8

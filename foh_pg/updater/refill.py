@@ -19,14 +19,14 @@ from foh_pg.updater.plan import handover_of, make_plan, survey, weighed, with_ge
 from foh_pg.updater.served_model import Placed
 from foh_pg.updater.train import still_fits, train
 
-# An index of at most YOUNG_ROWS rows is placed anew once it should have OUTGROWN times as many centers as it
-# has. That is so when the table has become four times as large.
+# An index of at most YOUNG_ROWS rows is placed again as a whole once it should have OUTGROWN times
+# as many centers as it has. That is so when the table has become four times as large.
 YOUNG_ROWS = 50_000
 OUTGROWN = 2.5
 
 ANOTHER_MODEL = (
-    "what was learned does not fit the embeddings any more, as after a change of the embedding model: the "
-    "index has learned anew from the rows there are"
+    "what was learned does not fit the embeddings any more, as after a change of the embedding model, so the "
+    "index has learned again from all rows"
 )
 
 
@@ -40,7 +40,7 @@ def must_refill(state: State, batch: Batch) -> bool:
 def _starts(state: State, batch: Batch) -> bool:
     """Whether there are now enough rows for the first model.
 
-    All rows are then placed anew, with centers and thresholds made for them. Those that served until then
+    All rows are then placed again, with centers and thresholds made for them. Those that served until then
     were made before there was any row.
     """
     seen = state.handover.rows_seen + len(batch.rows)
@@ -48,7 +48,7 @@ def _starts(state: State, batch: Batch) -> bool:
 
 
 def _outgrew(state: State, batch: Batch) -> bool:
-    """Whether the centers were chosen among so few rows that all are better placed anew.
+    """Whether the centers were chosen among so few rows that all rows are better placed again.
 
     A small index grows fast, and splits alone follow it slowly. A large one is left to its splits: to read
     all of it would make one update in many slow.

@@ -30,7 +30,7 @@ GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 
 @dataclass(frozen=True)
 class Placed:
-    """The version that last made centers and geometry anew, and the first id of its centers.
+    """The version that last replaced all centers and the geometry, and the first id of its centers.
 
     Entries of the stream that name an earlier center name one that is gone.
     """

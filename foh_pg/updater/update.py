@@ -103,7 +103,7 @@ class Limits:
 def take_in(
     session: Session, run: Run, handover: Handover, last: int | None, limits: Limits, full: bool = False
 ) -> None:
-    """Take the stream in, batch by batch, up to the entry `last`; `full`: place everything anew first."""
+    """Take the stream in, batch by batch, up to the entry `last`; with `full`, place all rows again first."""
     state: State | None = None
     while full or session.of_primary(WAITING, {"last": last}):
         run.more = not full

@@ -206,8 +206,15 @@ DECLARE
     -- What the next look-up is asked for.
     reach int := probes;
     -- How many times k rows are looked at: where a filter is given, some rows do not pass it.
-    times bigint := CASE WHEN filter IS NULL THEN 1 ELSE 4 END;
+    times bigint := CASE WHEN filter IS NULL AND match IS NULL THEN 1 ELSE 4 END;
     again boolean := false;
+    matched pg_catalog.record;
+    -- What the lists can tell of match; and filter and match in SQL, for the nodes.
+    tests jsonb;
+    condition pg_catalog.text;
+    -- The keys that match asks for, and the shards to ask.
+    key_among {key_column_type}[];
+    asked bigint[];
     more bigint;
     path pg_catalog.text;
     query_text pg_catalog.text := query::pg_catalog.text;
@@ -228,10 +235,6 @@ DECLARE
     by_bits boolean;
 BEGIN
     {refuse_arguments}
-    IF match IS NOT NULL THEN
-        RAISE EXCEPTION 'foh: index % is on a distributed table, whose searches take no match', {name}
-            USING ERRCODE = 'feature_not_supported', HINT = 'Ask with filter.';
-    END IF;
     path := pg_catalog.current_setting('search_path');
     IF filter IS NOT NULL THEN
         -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit
@@ -239,10 +242,26 @@ BEGIN
         EXECUTE $sql$SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE false$sql$ USING params;
+        condition := filter;
+    END IF;
+    IF match IS NOT NULL THEN
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
+        tests := matched.tests;
+        condition := CASE WHEN filter IS NULL THEN matched.condition
+                          ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
+        IF filter IS NULL AND NOT tests OPERATOR(pg_catalog.?) 'labels_none' THEN
+            times := 1;
+        END IF;
+        key_among := {key_among};
     END IF;
     LOOP
         before := {moment}();
-        near := {near}(query, k, reach, shortlist, recall, dial, times, again);
+        IF tests IS NULL THEN
+            near := {near}(query, k, reach, shortlist, recall, dial, times, again);
+        ELSE
+            -- The coordinator has no statistics of the rows: nobody knows how many of them pass.
+            near := {near_matching}(query, k, reach, shortlist, recall, dial, times, again, 0.25, tests);
+        END IF;
         IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
             PERFORM foh._refuse_changed({name});
         END IF;
@@ -253,18 +272,22 @@ BEGIN
         rows_keys := '{}';
         rows_distances := '{}';
         rows_places := '{}';
-        -- Citus finds the shard of a row by the hash of its key.
+        -- Citus finds the shard of a row by the hash of its key. A condition that names keys asks the nodes of their shards alone.
+        asked := CASE WHEN key_among IS NULL THEN before.shards
+                      ELSE ARRAY(SELECT before.shards[pg_catalog.width_bucket(pg_catalog.worker_hash(a.key{key_collate}), before.firsts)] FROM pg_catalog.unnest(key_among) AS a (key)) END;
+        answer := '{}';
         FOR node IN
             SELECT n.token, n.shards, n.inboxes, w.keys, w.homes, w.places
             FROM (SELECT n.node, (pg_catalog.array_agg(n.token))[1] AS token, pg_catalog.array_agg(n.shard) AS shards, pg_catalog.array_agg(n.inbox) AS inboxes
                   FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
-                               pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n GROUP BY n.node) n
+                               pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n
+                  WHERE n.shard OPERATOR(pg_catalog.=) ANY (asked) GROUP BY n.node) n
             CROSS JOIN LATERAL (SELECT pg_catalog.array_agg(w.key) AS keys, pg_catalog.array_agg(before.shards[w.at]) AS homes, pg_catalog.array_agg(w.place) AS places
                                 FROM (SELECT w.key, w.place, pg_catalog.width_bucket(pg_catalog.worker_hash(w.key{key_collate}), before.firsts) AS at
                                       FROM pg_catalog.unnest(near.keys) WITH ORDINALITY AS w (key, place)) w
-                                WHERE before.nodes[w.at] OPERATOR(pg_catalog.=) n.node) w
+                                WHERE before.shards[w.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
         LOOP
-            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, k, max_distance, filter, params, path) INTO answer
+            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, k, max_distance, condition, params, path) INTO answer
             FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
             EXIT WHEN answer IS NULL;
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
@@ -299,13 +322,13 @@ BEGIN
         ELSE
             -- A look at four times as much that finds no more ends the search, as it does for any other table.
             more := 4;
-            settled := CASE WHEN filter IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+            settled := CASE WHEN condition IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
         END IF;
         reach := least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int;
         times := least(times OPERATOR(pg_catalog.*) more, 10000000);
         again := true;
     END LOOP;
-    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(filter, 'true'), params, max_distance) AS f) r;
+    RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(condition, 'true'), params, max_distance) AS f) r;
 END
 $body$;
 

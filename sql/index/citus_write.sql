@@ -60,7 +60,8 @@ BEGIN
     -- A column may have been renamed or retyped since. The write never fails for this.
     SELECT count(*) FILTER (WHERE a.attname = {key_text} AND a.atttypid = {key_type_text}::regtype)
            + count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = to_regtype({embedding_type_text}) AND a.atttypmod = {embedding_typmod}) * 2
-           + count(*) FILTER (WHERE a.attname IS NOT DISTINCT FROM {labels_text}::name) * 4 INTO columns
+           + count(*) FILTER (WHERE a.attname IS NOT DISTINCT FROM {labels_text}::name) * 4
+           + count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod)) = ANY ({included_columns}::text[])) * 8 INTO columns
     FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped;
     IF columns & 1 = 0 THEN
         EXECUTE format('INSERT INTO %s (key, op) VALUES (%L, ''r'')', inbox, {key_zero});
@@ -71,7 +72,7 @@ BEGIN
                                                  FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE format('INSERT INTO %s (key) SELECT n.%I FROM new_rows n', inbox, {key_text});
-    ELSIF columns = (CASE WHEN {labels_text}::name IS NULL THEN 3 ELSE 7 END) THEN
+    ELSIF columns = (CASE WHEN {labels_text}::name IS NULL THEN 3 ELSE 7 END) + 8 * cardinality({included_columns}::text[]) THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
                                                  FROM (SELECT coalesce(s.{key_name}, o.{key_name}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key_name} = s.{key_name}
                                                        WHERE s.{key_name} IS NULL OR o.{key_name} IS NULL OR {changed} OFFSET 0) s$sql$;
@@ -193,9 +194,9 @@ BEGIN
     IF keys_only THEN
         INSERT INTO {stream} (key, op, version, center) SELECT DISTINCT k.key, 'u'::"char", 0, 0 FROM unnest(keys) AS k (key);
     ELSIF keys IS NOT NULL THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh)
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh
-        FROM (SELECT k.key, w.x, w.labels FROM (SELECT DISTINCT u.key FROM unnest(keys) AS u (key)) k
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
+        FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT DISTINCT u.key FROM unnest(keys) AS u (key)) k
               LEFT JOIN {rows}(keys => keys) w ON w.key = k.key{key_collate} OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     END IF;

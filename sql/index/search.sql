@@ -340,7 +340,10 @@ BEGIN
         -- find all other locks taken.
         PERFORM foh._open({tables_text});
     END IF;
-    IF match IS NOT NULL THEN
+    IF match IS NOT NULL AND {distributed} THEN
+        share := 0.25;
+        PERFORM foh._matched({name}, {included_text}, {label_conditions_text}, match);
+    ELSIF match IS NOT NULL THEN
         -- The text of the condition is made here, of values. It is planned, and not run.
         SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included_text}, {label_conditions_text}, match)).condition, NULL),
                         pg_relation_size({item_text}), k, {dimensions}, false, CASE WHEN dial > 0 THEN {exact_rows} END) w;
@@ -362,6 +365,7 @@ BEGIN
                                   AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
             ('condition', CASE WHEN match IS NULL THEN NULL
+                               WHEN {distributed} THEN 'the lists are asked, then the nodes'
                                ELSE format('about %s %% of the rows pass: ', round((100 * share)::numeric, 2))
                                     || CASE WHEN most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'

@@ -1,21 +1,22 @@
 -- What a migration needs before anything is made, and what it does last.
 
 -- foh: step check_pgvector
--- The tables and functions that are installed next use pgvector's types.
+-- The tables and functions that are installed next use pgvector's types, and functions that PostgreSQL 15 does not have.
 DO $foh$
 DECLARE
     found text := (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'vector');
 BEGIN
-    IF pg_catalog.current_setting('server_version_num')::int < 160000 THEN
-        RAISE WARNING 'foh_pg needs PostgreSQL 16 or newer and pgvector 0.7 or newer: PostgreSQL % is not tested', pg_catalog.current_setting('server_version');
+    IF pg_catalog.current_setting('server_version_num')::int / 10000 < {oldest_server} THEN
+        RAISE EXCEPTION 'PostgreSQL % is too old: {requirements}', pg_catalog.split_part(pg_catalog.current_setting('server_version'), ' ', 1)
+            USING ERRCODE = 'FH001', HINT = 'Upgrade to PostgreSQL {oldest_server} or newer.';
     END IF;
     IF found IS NULL THEN
         RAISE EXCEPTION 'the extension pgvector is not installed in database %',
             pg_catalog.quote_ident(pg_catalog.current_database())
             USING ERRCODE = 'FH001', HINT = 'CREATE EXTENSION vector; (in any schema), then migrate again.';
     END IF;
-    IF pg_catalog.string_to_array(pg_catalog.substring(found, '^\d+\.\d+'), '.')::int[] < ARRAY[0, 7] THEN
-        RAISE EXCEPTION 'pgvector % is too old: foh_pg needs PostgreSQL 16 or newer and pgvector 0.7 or newer', found
+    IF pg_catalog.string_to_array(pg_catalog.substring(found, '^\d+\.\d+'), '.')::int[] < ARRAY[{oldest_pgvector}] THEN
+        RAISE EXCEPTION 'pgvector % is too old: {requirements}', found
             USING ERRCODE = 'FH001', HINT = 'Install a newer pgvector, then ALTER EXTENSION vector UPDATE;';
     END IF;
 END

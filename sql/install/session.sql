@@ -37,6 +37,7 @@ BEGIN
     PERFORM set_config('foh.installed', 'no', true);
     IF wanted IS NOT NULL AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = wanted) THEN
         RAISE EXCEPTION 'there is no role %', quote_ident(wanted) USING ERRCODE = 'FH001', HINT = 'Name the role that owns the tables of the application.';
+    -- PostgreSQL 15, which the step check_pgvector refuses, does not know the right SET.
     ELSIF NOT (pg_has_role(wanted, CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AND pg_has_role(wanted, 'USAGE')) THEN
         RAISE EXCEPTION '% may not act for role %', quote_ident(current_user), quote_ident(wanted)
             USING ERRCODE = 'FH001', HINT = format('Connect as %I, or let a superuser GRANT %1$I TO %I.', wanted, current_user);

@@ -157,6 +157,8 @@ DECLARE
     hidden boolean := false;
     -- A clause for functions that look a table up in pg_class: Citus hides shards there, and some indexes follow one.
     shows_shards jsonb;
+    -- The included columns: as the stream has them, as an entry of the inbox has none of them, as the table has them; and the place of the key.
+    columns record;
 BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         EXECUTE 'SELECT relation_is_a_known_shard($1)' INTO hidden USING i.source;
@@ -168,11 +170,17 @@ BEGIN
             'stream_and_inbox', format('foh.%I', i.name || '_stream'),
             'source_rows_or_table', i.source_name);
     END IF;
+    SELECT coalesce(string_agg(format(', e.included_%s', c.value ->> 'slot'), '' ORDER BY c.at), '') AS of_stream,
+           coalesce(string_agg(format(', NULL::%s', c.value ->> 'kept'), '' ORDER BY c.at), '') AS of_inbox,
+           coalesce(array_agg(concat_ws(' ', c.value ->> 'name', c.value ->> 'declared')), '{}') AS present,
+           min(c.at) FILTER (WHERE c.value ->> 'name' = i.key[1]) AS key_at
+    INTO columns FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at);
     RETURN shows_shards || foh._node_names(i) || jsonb_build_object(
         'distributed', true,
         -- Keys that wait count as entries without bits, newer than all others.
-        'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry FROM foh.%I e UNION ALL '
-                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL FROM foh.%I() AS w (key))', i.name || '_stream', i.name || '_inboxkeys'),
+        'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry%s FROM foh.%I e UNION ALL '
+                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL%s FROM foh.%I() AS w (key))',
+                                   columns.of_stream, i.name || '_stream', columns.of_inbox, i.name || '_inboxkeys'),
         'source_rows_or_table', format('foh.%I()', i.name || '_sourcerows'),
         'source_of_key', format('foh.%I(ARRAY[e.key]) s', i.name || '_sourcerows'),
         -- The name of a shard up to its number, with the quote still open.
@@ -181,6 +189,7 @@ BEGIN
         -- The name under which a session on a node prepares its statement. A different statement gets a different name.
         'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key[1], i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
         'key_text', quote_literal(i.key[1]),
+        'key_column_type', i.key_types[1]::text,
         'key_type_text', quote_literal(i.key_types[1]::text),
         'embedding_text', quote_literal(i.embedding),
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
@@ -188,6 +197,9 @@ BEGIN
         -- The distance of what was noted, by the index's metric. Cosine: the vectors that were noted have length one, and reach is a product.
         'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
+        'included_columns', quote_literal(columns.present),
+        -- The values that a condition asks the key for, out of its tests (see foh._matched): their shards alone are asked. Null where it asks for none.
+        'key_among', coalesce(format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.key_at, i.key_types[1]), format('NULL::%s[]', i.key_types[1])),
         -- A text as long as a key can be would not fit an index with another column beside it.
         'inbox_identity', CASE WHEN i.key_types[1] IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
         -- key_zero: some key. key_numbered: another key for every number.

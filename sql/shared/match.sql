@@ -52,9 +52,6 @@ BEGIN
                       HINT = 'Columns of type smallint, integer, bigint, numeric, real, double precision, boolean, text, varchar, uuid, date, timestamp, timestamptz and enums can be.';
         ELSIF included @> jsonb_build_array(jsonb_build_object('name', wanted)) THEN
             RAISE EXCEPTION 'foh: column % is to be included twice', quote_ident(wanted) USING ERRCODE = 'duplicate_column';
-        ELSIF foh._citus_kind(i.source) = 'distributed' THEN
-            RAISE EXCEPTION 'foh: % is distributed, and an index on it cannot include columns', i.source_name
-                USING ERRCODE = 'feature_not_supported', HINT = 'Leave include out, and ask with filter.';
         END IF;
         -- In a restored database the numbers of columns may differ, so names are compared.
         before := (SELECT c FROM jsonb_array_elements(old.included) c

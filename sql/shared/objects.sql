@@ -83,13 +83,41 @@ DECLARE
     t record;
 BEGIN
     FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
-        EXECUTE foh._render(t.body, CASE t.name WHEN 'near_matching' THEN matching ELSE plain END);
+        PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE t.name WHEN 'near_matching' THEN matching ELSE plain END));
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
     FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', t.signature);
     END LOOP;
     PERFORM foh._grant_updating(r, false) FROM foh._updaters() r;
+END
+$function$;
+
+-- Makes a function, or replaces the one of that name. PostgreSQL replaces no function by one that returns something else: that one is
+-- dropped first, and roles that may execute it may execute its successor.
+CREATE OR REPLACE FUNCTION foh._make_function(function text, statement text) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET check_function_bodies = off
+AS $function$
+DECLARE
+    -- As GRANT reads them.
+    roles text[];
+    granted text;
+BEGIN
+    BEGIN
+        EXECUTE statement;
+        RETURN;
+    EXCEPTION WHEN invalid_function_definition THEN
+        NULL;
+    END;
+    SELECT array_agg(DISTINCT a.grantee::regrole::text) INTO roles FROM pg_proc p, aclexplode(p.proacl) a
+    WHERE p.oid = to_regproc(function) AND a.grantee NOT IN (0, p.proowner);
+    EXECUTE format('DROP FUNCTION %s', function);
+    EXECUTE statement;
+    FOREACH granted IN ARRAY coalesce(roles, '{}') LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', function, granted);
+    END LOOP;
 END
 $function$;
 

@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
-from foh_pg.doctor.server import REQUIREMENTS
+from foh_pg.doctor import server as server_checks
+from foh_pg.schema import requirements
+from foh_pg.schema.requirements import REQUIREMENTS
 from foh_pg.updater import build
 from foh_pg.version import __version__
 from tests.acceptance.test_cli import CommandLine
@@ -357,5 +359,20 @@ def test_after_drop_table_every_command_says_drop_index(
 
 def test_requirements_are_said_in_the_same_words() -> None:
     root = Path(__file__).resolve().parents[2]
-    for file in ("README.md", "sql/install/schema.sql"):
-        assert REQUIREMENTS in (root / file).read_text(), file
+    for file in ("README.md", "docs/start/install.md"):
+        assert REQUIREMENTS in " ".join((root / file).read_text().split()), file
+
+
+def test_migrate_and_doctor_refuse_an_old_server_in_the_same_words(
+    new_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = new_database()
+    install_pgvector(database.connect(None))
+    monkeypatch.setattr(requirements, "OLDEST_SERVER", 99)
+    monkeypatch.setattr(server_checks, "OLDEST_SERVER", 99)
+    for command in (["migrate"], ["doctor"]):
+        result = CliRunner().invoke(app, [*command, f"--dsn={database.dsn('installer')}"])
+        assert result.exit_code != 0
+        assert f"is too old: {REQUIREMENTS}" in " ".join(result.output.split()), result.output
+    with database.connect("app_owner") as connection:
+        assert connection.execute("SELECT to_regnamespace('foh')").fetchone() == (None,)

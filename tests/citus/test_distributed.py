@@ -605,3 +605,96 @@ def test_a_statement_of_the_caller_never_runs_as_the_owner(
         assert (
             writer.execute(f"EXECUTE {planted} (NULL, NULL, NULL, NULL, NULL, NULL)").fetchone() is not None
         )
+
+
+def test_conditions_on_included_columns(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """The same rows as by SQL's WHERE, whether they wait on a node, in the stream, or are in the lists."""
+    distribute(owner)
+    insert(owner, range(400))
+    owner.execute("UPDATE digit SET price = id % 10 WHERE id % 7 > 0")
+    owner.execute("UPDATE digit SET price = NULL WHERE id % 13 = 0")
+    create_index(owner, options='{"exact_rows": 0}', include="{price,id}")
+    updater.build(cluster.dsn(), "digits")
+    index = Index.open(owner, "digits")
+    conditions: dict[str, dict[str, Any]] = {
+        "price = 3": {"price": 3},
+        "price IN (2, 4) OR price IS NULL": {"price": [2, 4, None]},
+        "price > 2 AND price <= 5": {"price": {">": 2, "<=": 5}},
+        "price <> 3 AND label = '7'": {"price": {"not": 3}, "labels": {"any": ["7"]}},
+        "NOT label = '7' AND price = 1": {"price": 1, "labels": {"none": ["7"]}},
+        "id = 17": {"id": 17},
+        "id IN (17, 18, 19, 1003)": {"id": [17, 18, 19, 1003]},
+        "id = -1": {"id": -1},
+    }
+    for step in ("lists", "inbox", "stream", "updated"):
+        if step == "inbox":
+            insert(owner, range(1000, 1040))
+            # A column that is included is noted where it alone has changed.
+            assert inbox(owner) == 40
+            owner.execute("UPDATE digit SET price = 3 WHERE id BETWEEN 20 AND 24")
+            owner.execute("UPDATE digit SET price = 1 WHERE id > 1000")
+            assert inbox(owner) == 40 + 4 + 39  # row 23 has the price 3 already
+        elif step == "stream":
+            entries = owner.execute("SELECT foh.digits_pull(1000)").fetchone()[0]
+            owner.execute("SELECT foh.digits_pulled(%s)", [entries])
+        elif step == "updated":
+            updater.update(cluster.dsn(), "digits")
+        for where, match in conditions.items():
+            right = {key for (key,) in owner.execute(f"SELECT id FROM digit WHERE {where}")}
+            found = [row.key for row in index.search(digits()[0][5], 600, labels=0, match=match)]
+            assert sorted(found) == sorted(right), (step, where)
+            if where != "id = -1":
+                best = index.search(digits()[0][5], 5, labels=0, match=match, recall=0.99)
+                exact = owner.execute(
+                    f"SELECT id FROM digit WHERE {where} ORDER BY embedding OPERATOR(extensions.<=>) %s LIMIT 5",
+                    [vector(digits()[0][5])],
+                ).fetchall()
+                assert len({row.key for row in best} & {key for (key,) in exact}) >= len(exact) - 1, (
+                    step,
+                    where,
+                )
+        both = index.search(digits()[0][5], 600, labels=0, match={"price": 3}, filter="id > 100")
+        assert {row.key for row in both} == {
+            key for (key,) in owner.execute("SELECT id FROM digit WHERE price = 3 AND id > 100")
+        }
+        sound(owner)
+    explained = dict(
+        owner.execute(
+            "SELECT * FROM foh.digits_explain(%s, match => %s)", [vector(digits()[0][5]), '{"price": 3}']
+        ).fetchall()
+    )
+    assert explained["condition"] == "the lists are asked, then the nodes"
+    # A column that was renamed fails no write, and the next update after foh.refresh follows.
+    owner.execute("ALTER TABLE digit RENAME COLUMN price TO cost")
+    owner.execute("UPDATE digit SET cost = 77 WHERE id = 30")
+    owner.execute("SELECT foh.refresh('digits')")
+    assert [row.key for row in index.search(digits()[0][5], 5, labels=0, match={"cost": 77})] == [30]
+    updater.update(cluster.dsn(), "digits")
+    assert [row.key for row in index.search(digits()[0][5], 5, labels=0, match={"cost": 77})] == [30]
+    owner.execute("SELECT foh.alter_index('digits', include => '{label}')")
+    owner.execute("UPDATE digit SET label = 'odd' WHERE id = 31")
+    for _ in ("before", "after"):
+        assert [row.key for row in index.search(digits()[0][5], 5, labels=0, match={"label": "odd"})] == [31]
+        updater.update(cluster.dsn(), "digits")
+    sound(owner)
+
+
+def test_a_condition_on_the_key_asks_its_nodes_alone(
+    cluster: Cluster, owner: psycopg.Connection[Any]
+) -> None:
+    distribute(owner)
+    insert(owner, range(400))
+    create_index(owner, options='{"exact_rows": 0}', include="{id}")
+    updater.build(cluster.dsn(), "digits")
+    owner.execute("SET citus.log_remote_commands = on; SET client_min_messages = log")
+    asked: list[str] = []
+    owner.add_notice_handler(lambda notice: asked.append(notice.message_primary or ""))
+    counts = {}
+    for match in ("null", '{"id": 17}'):
+        asked.clear()
+        owner.execute(
+            "SELECT * FROM foh.digits_search(%s, 1, match => %s)",
+            [vector(digits()[0][17]), match if match != "null" else None],
+        )
+        counts[match] = sum("foh_digits_read" in message for message in asked)
+    assert counts == {"null": 2, '{"id": 17}': 1}

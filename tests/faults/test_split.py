@@ -16,6 +16,7 @@ from tests.support.postgres import Database
 Connection = psycopg.Connection[Any]
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("homes", [1, 2])
 @pytest.mark.parametrize(
     "statement",

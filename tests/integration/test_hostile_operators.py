@@ -272,10 +272,14 @@ EMBEDDINGS = {
 }
 
 
-# Which function a call means is resolved in the same way by every version of PostgreSQL.
+# Which function a call means is resolved in the same way by every version of PostgreSQL. Embeddings of other types are
+# cast to vector first, so that what a distance calls does not depend on them.
 @pytest.mark.one_version
-@pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
-@pytest.mark.parametrize("kind", EMBEDDINGS)
+@pytest.mark.parametrize(
+    ("kind", "distance"),
+    [("vector", "cosine"), ("vector", "l2"), ("vector", "ip"), ("halfvec", "ip"), ("real[]", "l2"),
+     ("double precision[]", "cosine")],
+)  # fmt: skip
 def test_overloads_in_the_schema_of_pgvector(
     copy_of: Callable[..., Database], kind: str, distance: str
 ) -> None:

@@ -357,6 +357,24 @@ class TestCode:
         assert owner.execute(self.RECORDED).fetchall() == [(script.code_digest(), foh_pg.__version__)]
         assert not migrations.code_is_outdated(owner)
 
+    def test_a_function_that_returns_something_else_is_replaced_and_its_readers_stay(
+        self, database: Database
+    ) -> None:
+        owner = database.connect()
+        owner.execute("CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(2))")
+        owner.execute("SELECT foh.create_index('things', 'items', 'embedding')")
+        columns = "SELECT proargnames FROM pg_proc WHERE proname = 'things_describe'"
+        present = owner.execute(columns).fetchall()
+        owner.execute("DROP FUNCTION foh.things_describe")
+        owner.execute("CREATE FUNCTION foh.things_describe(OUT source text) LANGUAGE sql AS 'SELECT 1::text'")
+        owner.execute("REVOKE ALL ON FUNCTION foh.things_describe FROM PUBLIC")
+        owner.execute("GRANT EXECUTE ON FUNCTION foh.things_describe TO app_reader")
+        owner.execute("UPDATE foh.code SET digest = 'that of another version', version = '0.0.1'")
+        migrate(owner)
+        assert owner.execute(columns).fetchall() == present
+        may = "SELECT has_function_privilege(role, 'foh.things_describe()', 'EXECUTE') FROM unnest('{app_reader,public}'::text[]) role"
+        assert owner.execute(may).fetchall() == [(True,), (False,)]
+
     def test_nothing_runs_where_the_digest_is_the_same(self, database: Database) -> None:
         owner = database.connect()
         owner.execute(self.OTHER)

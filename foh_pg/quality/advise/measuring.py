@@ -72,7 +72,7 @@ class Figure:
 
 
 def judgeable(sample: Sample) -> npt.NDArray[np.int64]:
-    """Rows of the sample with labels: nobody knows what the others are relevant to."""
+    """Rows of the sample that have labels, since relevance is judged by labels."""
     rows: npt.NDArray[np.int64] = np.flatnonzero(sample.sets.counts > 0)
     return rows
 

@@ -83,7 +83,7 @@ def test_another_column_is_learned_anew(learned: Connection, database: Database)
     embed_anew(learned, "newer", ROWS)
     learned.execute("SELECT foh.refresh('digits', embedding => 'newer')")
     run = update(database.dsn(), "digits")
-    assert any("the index has learned anew" in note for note in run.notes)
+    assert any("the index has learned again" in note for note in run.notes)
     after = precision(learned)
     rebuild(database.dsn(), "digits")
     assert after > precision(learned) - 0.03
@@ -93,4 +93,4 @@ def test_a_full_update_without_a_change_keeps_what_was_learned(
     learned: Connection, database: Database
 ) -> None:
     run = update(database.dsn(), "digits", full=True)
-    assert not [note for note in run.notes if "learned anew" in note]
+    assert not [note for note in run.notes if "learned again" in note]
