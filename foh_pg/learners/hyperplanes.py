@@ -44,15 +44,6 @@ class RandomHyperplanes(Learner):
     warmup: int = 1000
     seed: int = 0
 
-    @classmethod
-    def through(cls, mean: npt.NDArray[np.float64], bits: int, seed: int = 0) -> RandomHyperplanes:
-        """Draw hyperplanes through a given mean: what to serve where nothing learned is better."""
-        made = cls(bits, seed=seed).start(len(mean))
-        made.mean_ = np.array(mean, dtype=np.float64)
-        made.warm_rows_ = None
-        made._serve(made.projection_)
-        return made
-
     def _restart(self) -> None:
         self._serve(random_projection(self.rng_, self.dimensions_, self.bits))
 

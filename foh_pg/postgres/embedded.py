@@ -84,11 +84,9 @@ class EmbeddedServer:
         digest = hashlib.sha256(os.fsencode(inside)).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"foh-pg-{digest}"
 
-    def dsn(self, dbname: str = "postgres", user: str = SUPERUSER, **parameters: str) -> str:
+    def dsn(self, dbname: str = "postgres") -> str:
         """A libpq connection string, for psycopg, psql and the environment."""
-        return make_conninfo(
-            "", host=str(self.socket_directory), port="5432", dbname=dbname, user=user, **parameters
-        )
+        return make_conninfo("", host=str(self.socket_directory), port="5432", dbname=dbname, user=SUPERUSER)
 
     @property
     def running(self) -> bool:

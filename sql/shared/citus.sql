@@ -41,7 +41,7 @@ BEGIN
                          (SELECT a.attname::text FROM pg_index x JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = x.indkey[0]
                           WHERE x.indrelid = p.logicalrelid AND x.indisprimary AND x.indnkeyatts = 1) THEN
                         format('is distributed by %I, which is not its whole primary key: an index needs a key of one column, and the table distributed by it; '
-                               'make the id alone the primary key (undistribute_table, ALTER TABLE, create_distributed_table by the id), and filter by the other column',
+                               'make the id alone the primary key (undistribute_table, ALTER TABLE, create_distributed_table by the id), include the other column, and ask with match',
                                column_to_column_name(p.logicalrelid, p.partkey))
                 END
                 FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.logicalrelid = $1 $sql$ INTO refusal USING relation;

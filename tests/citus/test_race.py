@@ -62,20 +62,22 @@ class Race:
         mine: dict[int, np.ndarray[Any, Any]] = {}
         key = 1_000_000 * (number + 1)
         while not self.ended.is_set():
-            row = vectors.standard_normal(16).astype(np.float32)
+            row, size = vectors.standard_normal(16).astype(np.float32), drawn.randrange(3)
             kind = drawn.choice(["insert", "insert", "update", "delete"]) if len(mine) > 5 else "insert"
             if kind == "insert":
                 key += 1
-                touched, statement = key, "INSERT INTO item VALUES (%(key)s, %(row)s)"
+                touched, statement = key, "INSERT INTO item VALUES (%(key)s, %(row)s, %(size)s)"
             else:
                 touched = drawn.choice(list(mine))
                 statement = (
-                    "UPDATE item SET embedding = %(row)s WHERE id = %(key)s"
+                    "UPDATE item SET embedding = %(row)s, size = %(size)s WHERE id = %(key)s"
                     if kind == "update"
                     else "DELETE FROM item WHERE id = %(key)s"
                 )
             try:
-                done = connection.execute(statement, {"key": touched, "row": vector(row)}).rowcount
+                done = connection.execute(
+                    statement, {"key": touched, "row": vector(row), "size": size}
+                ).rowcount
             except psycopg.Error as error:
                 # Citus cancels a statement now and then where a shard moves; it has changed nothing then.
                 self.counts[f"{kind} refused: {type(error).__name__}"] += 1
@@ -89,11 +91,13 @@ class Race:
                 row = mine.pop(touched)
             else:
                 mine[touched] = row
-            found = [m.key for m in index.search(row, 5)]
+            # What was written passes a condition by its new value; a condition on the key asks one node.
+            match = drawn.choice([None, {"size": size}, {"id": touched}])
+            found = [m.key for m in index.search(row, 5, match=match)]
             if (touched in found) == (kind == "delete"):
-                self.wrong.append(f"{kind} of {touched}: found {found}")
-            if len(set(found)) != 5:
-                self.wrong.append(f"{len(found)} rows: {found}")
+                self.wrong.append(f"{kind} of {touched}, match {match}: found {found}")
+            if len(set(found)) != (5 if match is None or "size" in match else kind != "delete"):
+                self.wrong.append(f"{len(found)} rows, match {match}: {found}")
 
     def read(self) -> None:
         """Rows that nobody changes are found all the time."""
@@ -157,13 +161,15 @@ def base() -> np.ndarray[Any, Any]:
 
 
 def test_race(cluster: Cluster, owner: psycopg.Connection[Any], record_property: Any) -> None:
-    owner.execute("CREATE TABLE item (id bigint PRIMARY KEY, embedding extensions.vector(16))")
+    owner.execute("CREATE TABLE item (id bigint PRIMARY KEY, embedding extensions.vector(16), size int)")
     owner.execute("SET citus.shard_count = 4")
     owner.execute("SELECT create_distributed_table('item', 'id', colocate_with => 'none')")
     with owner.cursor().copy("COPY item FROM STDIN") as copy:
         for number, row in enumerate(base()):
-            copy.write_row((number, vector(row)))
-    owner.execute("SELECT foh.create_index('items', 'item', 'embedding', options => '{\"exact_rows\": 0}')")
+            copy.write_row((number, vector(row), number % 3))
+    owner.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', include => '{size,id}', options => '{\"exact_rows\": 0}')"
+    )
     updater.build(cluster.dsn(), "items")
     race = Race(cluster)
     started = time.monotonic()

@@ -85,7 +85,7 @@ def precisions(
 def unlearned_precisions(rows: range, queries: range, k: int = 10, bits: int = 32) -> np.ndarray[Any, Any]:
     """P@k of each query by the codes of random hyperplanes: what there is to surpass for one that learns."""
     data, target = digits()
-    planes = RandomHyperplanes.through(data[rows].mean(axis=0), bits, seed=0)
+    planes = RandomHyperplanes(bits, seed=0).partial_fit(data[rows])
     distances = hamming(planes.encode(data[queries]), planes.encode(data[rows]))
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
     return np.asarray((target[rows][nearest] == target[queries][:, None]).mean(axis=1))

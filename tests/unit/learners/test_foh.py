@@ -382,7 +382,7 @@ def test_a_state_of_another_learner():
 def test_random_hyperplanes_through_a_mean():
     X, _ = clusters(3, 100)
     mean = X.mean(axis=0)
-    planes = RandomHyperplanes.through(mean, 8, seed=1)
+    planes = RandomHyperplanes(8, seed=1).partial_fit(X)
     assert np.allclose(planes.bias_, mean @ planes.projection_, atol=1e-5)
     assert 0.2 < unpack(planes.encode(X), 8).mean() < 0.8
 
