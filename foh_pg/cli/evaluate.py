@@ -20,9 +20,10 @@ from foh_pg.updater import Run
 @click.option(
     "--queries", type=click.IntRange(min=1), default=QUERIES, help="Rows that ask, of those that never train."
 )
+@options.match
 @options.dsn
 @options.json
-def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
+def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | None, json: bool) -> None:
     """Measure the index by label and by nearness, beside the exact distance and random hyperplanes.
 
     P@10 by label, recall of the exact ten, both@10 (of the ten nearest rows that share a label with the
@@ -31,11 +32,16 @@ def evaluate(name: str, queries: int, dsn: str | None, json: bool) -> None:
     often they are right, beside a vote of the exact nearest rows and a classifier. Reads the whole table
     once.
     The figures are kept; `foh-pg status INDEX` shows how they change.
+    With --match: of searches with this condition, the recall of the ten nearest rows that pass.
     """
     with connected(dsn) as connection, progress_bar(name) as progress:
-        run = run_evaluate(connection, name, queries=queries, progress=progress)
+        run = run_evaluate(connection, name, queries=queries, match=match, progress=progress)
     if json:
         print_json(run.as_dict())
+    elif match is not None:
+        print_table(matching(run))
+        click.echo(f"\n{run.metrics['condition']}.")
+        click.echo("Recall is of the ten nearest rows that pass; ± is the standard error.")
     else:
         shown = lines(run)
         # Without labels some columns are empty.
@@ -69,6 +75,14 @@ def lines(run: Run) -> list[dict[str, Any]]:
             **{column: with_error(run.metrics[way], key) for key, column in FIRST.items()},
             **{column: run.metrics[way][key] for key, column in COLUMNS.items()},
         }
+        for way, title in names.items()
+    ]
+
+
+def matching(run: Run) -> list[dict[str, Any]]:
+    names = {"index": f"index, version {run.to_version}", "nearest": "the same, with labels 0"}
+    return [
+        {"": title, "recall@10": with_error(run.metrics[way], "recall10"), "rows": run.metrics[way]["rows"]}
         for way, title in names.items()
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ KEYS_AT_ONCE = 10_000
 
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
-SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s)"
+SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s, %(match)s::jsonb)"
+CONDITION = "SELECT {condition}(%(query)s::real[]::{vector}.vector, %(k)s, %(match)s)"
 # Steps of a search, as sql/index/maintain.sql names them.
 STEPS = ("lists", "bits", "shortlist")
 LABELS = "SELECT key, labels FROM {rows}(keys => %(keys)s::{key_type}[])"
@@ -48,7 +49,14 @@ Found = list[list[Any]]
 Answers = dict[str, dict[int, Found]]
 
 
-def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Progress | None = None) -> Run:
+def evaluate(
+    target: Target,
+    index: str,
+    *,
+    queries: int = QUERIES,
+    match: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Run:
     """Measure an index by label and by nearness, beside the exact distance and random hyperplanes.
 
     Of the first ten and hundred: P, the share that shares a label with the query; recall, the share of the
@@ -73,12 +81,21 @@ def evaluate(target: Target, index: str, *, queries: int = QUERIES, progress: Pr
     ----------
     queries : int
         How many rows ask at the most.
+    match : mapping
+        A condition, as searches take it. Then searches with this condition are measured instead: the share of
+        the ten nearest rows that pass which the index finds, with labels and without, and how many come back.
+        The figures are returned, and not kept.
     """
     if queries < 1:
         raise InputError(f"queries is {queries}, it must be at least 1")
     with open_session(target) as session:
         found = find_index(session, index)
         run = Run(found.name, "evaluate", found.version, found.version, progress=progress)
+        if match is not None:
+            # The record of runs holds the figures of the index, which these are not.
+            with session.snapshot():
+                run.to_version = _measure_matching(session, run, queries, dict(match))
+            return run
         run.begin(session)
         with recorded(session, run):
             with session.snapshot():
@@ -126,6 +143,33 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
         run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])
+    return index.version
+
+
+def _measure_matching(session: Session, run: Run, queries: int, match: dict[str, Any]) -> int:
+    """Searches with a condition, beside the exact nearest rows that pass it."""
+    index = read_index(session)
+    with run.phase("read"):
+        (placed,), (waiting,) = session.one(PLACED), session.one(WAITING)
+        rows = choose_queries(session, index, placed + waiting, queries)
+    run.rows, k, own = len(rows), RANKS[0], index.keys.parameters(rows.keys)
+    first = rows.vectors[0].astype(np.float64).tolist()
+    (condition,) = session.one(CONDITION, {"query": first, "k": k, "match": Jsonb(match)})
+    found: dict[str, Found] = {}
+    for step in ("answer", "nearest", "exact"):
+        with run.phase(step, len(rows)):
+            answers = search(session, run, index, rows, k, step, match) or []
+        found[step] = [[key for key in keys if key != own[i]][:k] for i, keys in enumerate(answers)]
+    run.metrics.update(
+        {"queries": len(rows), "table": placed + waiting, "match": match, "condition": condition}
+    )
+    for step, name in (("answer", "index"), ("nearest", "nearest")):
+        shares = [share_found(set(a), b) for a, b in zip(found[step], found["exact"], strict=True)]
+        run.metrics[name] = {
+            "recall10": _known(mean_of(shares)),
+            "recall10_error": _known(standard_error(shares)),
+            "rows": round(float(np.mean([len(keys) for keys in found[step]])), 5),
+        }
     return index.version
 
 
@@ -212,15 +256,22 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
 
 
 def search(
-    session: Session, run: Run, index: IndexRow, rows: Rows, k: int, step: str = "answer"
+    session: Session,
+    run: Run,
+    index: IndexRow,
+    rows: Rows,
+    k: int,
+    step: str = "answer",
+    match: dict[str, Any] | None = None,
 ) -> Found | None:
     """Keys that the index answers, or has after a step, one more than k; None where it has no such step."""
     found = []
     column = Nullable(Array(index.keys.column))
+    given = None if match is None else Jsonb(match)
     for i, vector in enumerate(rows.vectors):
-        asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step}
+        asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step, "match": given}
         [((keys, present),)] = session.copy_out(SEARCH, [column], asked)
-        if not present[0] and step != "answer":
+        if not present[0] and step in STEPS:
             return None
         found.append(index.keys.parameters(index.keys.read(keys.values)))
         run.step(i + 1, len(rows))

@@ -117,7 +117,8 @@ $body$;
 -- answer: the rows of the answer. The other steps return what a search has on the way to it, or null where the lists cannot
 -- answer. lists: all rows of the probed lists. bits: the nearest rows by geometry bits, among which the labels then choose.
 -- shortlist: the rows whose exact distance is computed.
-CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer') RETURNS {key_type}[]
+-- nearest: the answer of a search that no label takes part in. exact: what that answer would be at best. match: as in a search, for these three.
+CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer', match jsonb DEFAULT NULL) RETURNS {key_type}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -132,6 +133,18 @@ BEGIN
     ELSIF step = 'shortlist' THEN
         RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) n);
     END IF;
-    RETURN ARRAY(SELECT {key_of_r} FROM {search}(query, k) r);
+    RETURN ARRAY(SELECT {key_of_r}
+                 FROM {search}(query, k, labels => CASE WHEN step IN ('nearest', 'exact') THEN 0 END, recall => CASE step WHEN 'exact' THEN 1 END, match => match) r);
+END
+$body$;
+
+-- foh: function condition, called by updaters
+-- How many rows a condition lets pass, and how such a search is answered, as explain says it to readers.
+CREATE OR REPLACE FUNCTION {condition}(query {vector}.vector, k int, match jsonb) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    RETURN (SELECT e.value FROM {explain}(query, k, match => match) e WHERE e.step = 'condition');
 END
 $body$;

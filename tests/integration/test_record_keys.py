@@ -546,7 +546,7 @@ class TestClients:
 def test_dump_and_restore(
     table: Callable[..., Table], database: Database, server: Server, new_database: Callable[..., Database]
 ) -> None:
-    items = table("moment")
+    items = table("moment", include="{id,at}")
     items.fill(1, 80)
     update(database.dsn(), "idx")
     items.fill(81, 90)
@@ -563,6 +563,10 @@ def test_dump_and_restore(
     restored.connection, restored.columns = copy.connect(), items.columns
     restored.check()
     restored.fill(91, 95)
-    restored.check()
-    update(copy.dsn(), "idx")
+    # From the lists, and from the stream before and after the dump.
+    for _ in range(2):
+        restored.check()
+        found = restored.search(10, match='{"id": [3, 7, 85, 92], "at": {"<": "2001-01-01"}}')
+        assert sorted(int(row[-1]) for row in found) == [7, 85, 92]
+        update(copy.dsn(), "idx")
     restored.check()

@@ -54,6 +54,33 @@ def test_learned_codes_beat_random_ones(built: Connection) -> None:
     assert all(0 <= value <= 1 for way in (found, exact, random) for value in way.values())
 
 
+def test_searches_with_a_condition(built: Connection, full: Database) -> None:
+    """The recall is of the rows that pass, and a search that reads every list loses none of them."""
+    built.execute("ALTER TABLE digit ADD COLUMN part int")
+    built.execute("UPDATE digit SET part = id % 4")
+    built.execute("SELECT foh.alter_index('digits', include => '{part}')")
+    update(built, "digits")
+    run = evaluate(built, "digits", queries=40, match={"part": 1})
+    assert (run.metrics["queries"], run.metrics["match"]) == (40, {"part": 1})
+    assert 0.7 < run.metrics["nearest"]["recall10"] <= 1
+    assert run.metrics["index"]["rows"] == run.metrics["nearest"]["rows"] == 10
+    built.execute("SELECT foh.alter_index('digits', '{\"probes\": 1000, \"shortlist\": 1000}')")
+    assert evaluate(built, "digits", queries=40, match={"part": 1}).metrics["nearest"]["recall10"] == 1
+    # Only two rows pass, and both come back.
+    built.execute(
+        "UPDATE digit SET part = 9 WHERE id IN (SELECT min(id) FROM digit UNION SELECT max(id) FROM digit)"
+    )
+    assert evaluate(built, "digits", queries=40, match={"part": 9}).metrics["nearest"]["rows"] <= 2
+    shown = CliRunner().invoke(
+        app, ["evaluate", "digits", "--queries", "20", "--match", '{"part": 1}', "--dsn", full.dsn()]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "of the rows pass" in shown.output
+    assert "recall@10" in shown.output
+    # What such searches find is not taken for the quality of the version.
+    assert built.execute("SELECT count(*) FROM foh.run WHERE kind = 'evaluate'").fetchone() == (0,)
+
+
 def test_what_was_lost_where(built: Connection) -> None:
     """No step finds again what one before has lost; with all lists and rows read, nothing is lost but to labels."""
     kept = evaluate(built, "digits", queries=60).metrics["kept"]
