@@ -180,13 +180,12 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
             fallback := 'few';
             RETURN;
         END IF;
-        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback, sure
+        SELECT n.* INTO probes, keys, bits, leans, ranked, exhausted, scale, fallback
         FROM {near_matching}(vector, k, more, shortlist, recall, dial, times, false, share, tests, worth) n;
         RETURN;
     END IF;
     keys := keys[:wanted];
     bits := bits[:wanted];
-    sure := coalesce(cardinality(unplaced), 0) = 0{match_sure};
 
 -- foh: fragment near_body
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -313,10 +312,9 @@ CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes in
 
 -- foh: function near_matching, called by readers
 -- The same for a search with a condition on included columns or labels. tests: see foh._matched. worth: more lists than that cost more than to
--- read all rows that pass from the source, where fallback 'few' sends a search. sure: all rows that keys name pass, and need not be tested again.
--- In the body of this function the placeholders
--- of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
+-- read all rows that pass from the source, where fallback 'few' sends a search. In the body of this function the
+-- placeholders of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
 CREATE OR REPLACE FUNCTION {near_matching}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
                                   again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, worth int DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
-                                  OUT scale float8, OUT fallback text, OUT sure boolean)
+                                  OUT scale float8, OUT fallback text)
 {near_body}

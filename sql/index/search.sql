@@ -146,8 +146,6 @@ DECLARE
     -- How a condition is best answered, and about how many of the rows pass it.
     way pg_catalog.record;
     share pg_catalog.float8;
-    -- Whether the lists have told of every row found that it passes.
-    sure boolean;
     -- How many times k rows are looked at, since some rows do not pass the filter.
     times bigint := 1;
     more bigint;
@@ -205,13 +203,13 @@ BEGIN
         near := {near}(query, k, probes, shortlist, recall, dial, times, false, share);
     ELSE
         near := {near_matching}(query, k, probes, shortlist, recall, dial, times, false, share, tests, way.worth);
-        sure := near.sure AND filter IS NULL;
     END IF;
     IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     WHILE near.fallback IS NULL LOOP
-        IF condition IS NOT NULL AND sure IS NOT TRUE THEN
+        -- What the lists told is tested on the row again: where triggers did not fire, the lists may have told something else.
+        IF condition IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
@@ -275,7 +273,6 @@ BEGIN
             near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
         ELSE
             near := {near_matching}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true, share, tests);
-            sure := near.sure AND filter IS NULL;
         END IF;
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(condition, 'true'), params, max_distance) AS f) r;

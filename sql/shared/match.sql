@@ -157,7 +157,6 @@ BEGIN
                              c.at, c.kept, c.at - 1), ', ') AS "values",
            coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
            coalesce(string_agg(', t.included_' || c.slot, ''), '') AS streamed,
-           coalesce(string_agg(format(' AND (asked_%1$s OR NOT tests ? ''%1$s nulls'')', c.at), ''), '') AS sure,
            coalesce(string_agg(format('(NOT asked_%1$s OR CASE WHEN %%1$s.included_%2$s IS NULL THEN nulls_%1$s ELSE '
                                       '(among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s)) '
                                       'AND (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
@@ -188,7 +187,6 @@ BEGIN
         'first_lists', 'least(1 + most / (16 * coalesce(share, 1)), 1e6)::int',
         'kept', 'looked',
         'passing_only', format('%s AND %s', format(made.passing, 'u'), format(labels, 'u')),
-        'match_sure', made.sure || CASE WHEN i.labels IS NULL THEN '' ELSE ' AND NOT tests ?| ARRAY[''labels_any'', ''labels_all'', ''labels_none'']' END,
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
         'looked_at_least', foh._ranking() -> 'looked',
         'fewer_rows', '0.75::float8');
