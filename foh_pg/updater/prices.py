@@ -30,8 +30,13 @@ GRAPH_GROWTH = 0.19
 # costs besides; and how much of it the whole search may cost if labels do not count.
 SHARE_LABELS = 0.6
 SHARE_NEAREST = 1.1
-# What lists and rows may cost at least: HNSW costs next to nothing on a small table.
-LEAST = 370
+# What lists and rows may cost at least if labels count, and if they do not: HNSW costs next to nothing on a
+# small table, and with few dimensions.
+LEAST_LABELS = 370
+LEAST_NEAREST = 470
+# Bits tell rows of few dimensions apart badly, so that more of these must be read.
+LEAST_NEAREST_FEW = 750
+FEW_DIMENSIONS = 64
 # A search for the nearest rows that finds fewer than this share of them may cost up to so many times as much
 # as HNSW.
 LEAST_RECALL = 0.8
@@ -45,6 +50,7 @@ class Prices:
     list: float
     row: float
     graph: float
+    least_nearest: float = LEAST_NEAREST
 
     @classmethod
     def of(cls, rows: int, dimensions: int) -> Prices:
@@ -62,6 +68,7 @@ class Prices:
             list=LIST + ENTRY * max(rows, 1) ** (1 / 3),
             row=ROW_KEPT_APART if apart else ROW,
             graph=(GRAPH + GRAPH_DIMENSION * dimensions) * growth,
+            least_nearest=LEAST_NEAREST_FEW if dimensions < FEW_DIMENSIONS else LEAST_NEAREST,
         )
 
     def cost(self, probes: int, shortlist: int) -> float:
@@ -71,14 +78,14 @@ class Prices:
     @property
     def labels(self) -> float:
         """What lists and rows may cost if labels count."""
-        return max(LEAST, SHARE_LABELS * self.graph)
+        return max(LEAST_LABELS, SHARE_LABELS * self.graph)
 
     @property
     def nearest(self) -> float:
         """What lists and rows may cost if labels do not count."""
-        return max(LEAST, SHARE_NEAREST * self.graph - FIXED)
+        return max(self.least_nearest, SHARE_NEAREST * self.graph - FIXED)
 
     @property
     def least_recall(self) -> float:
         """What they may cost if too few of the nearest rows are found for that."""
-        return max(LEAST, SHARE_LEAST_RECALL * self.graph - FIXED)
+        return max(self.least_nearest, SHARE_LEAST_RECALL * self.graph - FIXED)

@@ -65,6 +65,9 @@ def test_functions_for_distributed_tables_can_be_made(database: Database) -> Non
     ).fetchall()
     assert {name for _, name, _ in templates} >= {"search", "exact", "read", "note", "pull"}
     for kind, name, body in templates:
+        if name in names and kind == "fragment":
+            # Empty where nothing is matched.
+            continue
         [(text,)] = owner.execute("SELECT foh._render(%s::text, %s::jsonb)", [body, Json(names)]).fetchall()
         if kind == "fragment":
             names[name] = text
