@@ -109,10 +109,6 @@ class Geometry:
         """Packed geometry bits of rows."""
         return self._packed(map(self._compared, self._chunks(rows)))
 
-    def encode_queries(self, queries: npt.NDArray[Any]) -> CodeArray:
-        """Packed geometry bits of queries."""
-        return self._packed(map(self._compared_query, self._chunks(queries)))
-
     def query_looks(self, queries: npt.NDArray[Any]) -> tuple[CodeArray, CodeArray, CodeArray]:
         """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
         levels = self.threshold.reshape(self.copies, -1)

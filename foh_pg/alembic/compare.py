@@ -40,7 +40,7 @@ SELECT i.name, n.nspname AS schema, c.relname AS table,
        coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
        fn.nspname AS labels_from_schema, f.relname AS labels_from,
        {labels_key} AS labels_key,
-       -- Where the key is the primary key, nobody has chosen it.
+       -- The primary key is the default, which a model does not name.
        CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_index x
                              WHERE x.indrelid = c.oid AND x.indisprimary AND x.indkey::int2[] @> i.key_attnum
                                AND x.indnkeyatts = cardinality(i.key_attnum))

@@ -20,11 +20,9 @@ SUMMARIES = {
     ),
     "migrate": "Install schema foh, bring it up to date, or take it back.",
     "create-index": "Create an index on a table; every write is captured from then on. Prints its name.",
-    "alter-index": "Change options of an index: those of a search at once, the others with the next update.",
-    "rename-index": "Give an index another name: what it holds, what it learned and who may search it stay.",
+    "alter-index": "Change an index: its options, its name, or the columns of the table that it reads.",
     "drop-index": "Drop an index with everything that belongs to it. The application's table keeps its rows.",
     "build": "Place the rows that a table has: train on a sample of them, encode and place each once.",
-    "rollback": "Put the model of an earlier version back. Every row of the table is read and encoded again.",
     "update": "Merge what was written into the lists, and learn from it. Safe to kill at any moment.",
     "watch": "Keep indexes up to date until SIGTERM or SIGINT: look at the streams, update what is behind.",
     "search": "Find the rows nearest to a vector, or to a row of the table: key, distance, score.",
@@ -37,11 +35,8 @@ SUMMARIES = {
     "doctor": "Say what is wrong with an installation and how to put it right. Changes nothing.",
     "status": "Show the indexes: what they hold, what waits for the updater, what is wrong and what to do.",
     "check": "Verify what an index promises on the live data; one line per violation. Reads the whole table.",
-    "refresh": "Bring an index in line with its table after an ALTER: new names and types, missing triggers.",
     "grant": "Let a role search indexes or keep them up to date, and say what each right exposes.",
 }
-# Commands that are in the module of another one; each of the others has a module of its own name.
-MODULES = {"rollback": "build"}
 
 
 def stand_ins() -> dict[str, click.Command]:
@@ -52,6 +47,6 @@ def stand_ins() -> dict[str, click.Command]:
 def load(name: str) -> click.Command:
     """The command itself, with its options."""
     attribute = name.replace("-", "_")
-    command = getattr(import_module(f"foh_pg.cli.{MODULES.get(name, attribute)}"), attribute)
+    command = getattr(import_module(f"foh_pg.cli.{attribute}"), attribute)
     assert isinstance(command, click.Command)
     return command

@@ -25,8 +25,6 @@ from foh_pg.postgres.connect import resolve
 @click.option("--dimensions", type=int, help="Where the column does not say.")
 @click.option("--distance", help="cosine (default), l2 or ip.")
 @click.option("--centers", type=int, help="Number of lists; grows with the table.")
-@click.option("--homes", type=int, help="Lists that a row is in.")
-@click.option("--neighbors", type=int, help="Further rows per list (the paper's v).")
 @click.option("--probes", type=int, help="Lists that a query reads.")
 @click.option("--label-weight", type=float, help="How far codes lean on labels.")
 @click.option(

@@ -47,12 +47,15 @@ def open_connection(dsn: str | None) -> psycopg.Connection:
         ) from error
 
 
+def not_installed(connection: psycopg.Connection[Any]) -> SchemaError:
+    database = connection.info.dbname
+    return SchemaError(f"schema foh is not installed in database {database!r}: run foh-pg migrate first")
+
+
 def require_schema(connection: psycopg.Connection[Any]) -> None:
     found, expected = revision(connection), head()
     if found == BASE:
-        raise SchemaError(
-            f"schema foh is not installed in database {connection.info.dbname!r}: run foh-pg migrate first"
-        )
+        raise not_installed(connection)
     if found != expected:
         raise SchemaError(
             f"schema foh in database {connection.info.dbname!r} is at revision {found}, this foh_pg needs "

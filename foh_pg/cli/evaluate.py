@@ -53,8 +53,8 @@ def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | N
             click.echo()
             print_table(suggested(run.metrics))
             click.echo(
-                "\nOf labels suggested for the queries: how often the first is right, and one of the first "
-                "three; off is how far the chances are from what came true."
+                "\nOf labels suggested for queries that no chance was learned from: how often the first is "
+                "right, and one of the first three; off is how far the chances are from what came true."
             )
     seconds = sum(run.phases.values())
     say(

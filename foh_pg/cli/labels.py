@@ -8,7 +8,7 @@ import click
 from foh_pg.cli import options
 from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.search import named_key, parse_key, parse_vector
+from foh_pg.cli.search import named_key, open_index, parse_key, parse_vector
 from foh_pg.index import Index, Suggested
 
 # Rows whose labels are asked for in one statement.
@@ -48,9 +48,8 @@ def labels(
     """
     if (vector is not None) + (like is not None) + missing != 1:
         raise click.UsageError("pass one of --vector, --like and --missing")
-    # A reader may not look at our version table: the functions themselves say what is missing.
     with connected(dsn, installed=False) as connection:
-        index = Index.open(connection, name)
+        index = open_index(connection, name)
         if missing:
             after_key = None if after is None else parse_key(index, after, "--after")
             suggested = list(page_by_page(index, k, rows, after_key))

@@ -1,4 +1,4 @@
-"""What a role lacks, said as the command or the GRANT that gives it."""
+"""What a command lacks: a right, as the GRANT that gives it; or the table of its index, as the cure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foh_pg.errors import FohError
 
 # Commands that readers and updaters call; all others are for the owner of schema foh.
 READERS = ("search", "labels")
-UPDATERS = ("build", "rollback", "update", "watch", "evaluate", "status", "check")
+UPDATERS = ("build", "update", "watch", "evaluate", "status", "check")
 # Works on a table, and needs nothing of foh.
 TABLES = ("advise",)
 
@@ -33,7 +33,7 @@ SELECT current_user,
 
 @contextmanager
 def explained(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Where PostgreSQL refuses something, say what gives the right to it."""
+    """Say what gives a right that is missing, and what helps if the table of an index is gone."""
     try:
         yield
     except errors.InsufficientPrivilege as error:
@@ -41,10 +41,27 @@ def explained(connection: psycopg.Connection[Any]) -> Iterator[None]:
         # Our own functions say themselves what helps.
         if denied is None or connection.closed:
             raise
-        context = click.get_current_context(silent=True)
-        command = (context and context.info_name) or ""
-        index = str(context.params.get("name") or "") if context else ""
+        command, index = asked()
         raise FohError(f"{denied[0]}: {cure(connection, denied, command, index)}") from error
+    except errors.UndefinedTable as error:
+        command, index = asked()
+        if command not in READERS or connection.closed:
+            raise
+        # A row was asked for by its key, and its table is gone. Otherwise the filter names some other table.
+        describe = sql.SQL("SELECT source FROM foh.{}()").format(sql.Identifier(f"{index}_describe"))
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            row = cursor.execute(describe).fetchone()
+            if row is None or f'"{row[0]}"' not in (error.diag.message_primary or ""):
+                raise
+            cursor.execute("SELECT foh._refuse_changed(%s)", (index,))
+
+
+def asked() -> tuple[str, str]:
+    """The command that runs, and the index that it is about; empty if there is none."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return "", ""
+    return context.info_name or "", str(context.params.get("name") or "")
 
 
 def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: str, index: str) -> str:

@@ -10,8 +10,9 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.cli import options
-from foh_pg.cli.database import connected
+from foh_pg.cli.database import connected, not_installed
 from foh_pg.cli.output import print_json, print_table, say
+from foh_pg.errors import IndexNotFound
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import COMMA, Search, key_types, numbered, quoted
 from foh_pg.index.results import Description, key_values
@@ -74,9 +75,8 @@ def search(
         raise click.UsageError("pass either --vector or --like")
     params = options.parse_pairs(param, "--param") if param else None
     asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
-    # A reader may not look at our version table: the functions themselves say what is missing.
     with connected(dsn, installed=False) as connection:
-        index = Index.open(connection, name)
+        index = open_index(connection, name)
         like = None if like is None else parse_key(index, like)
         query = None if vector is None else parse_vector(vector)
         if explain:
@@ -89,6 +89,16 @@ def search(
         print_table(rows)
     else:
         say("no row matches")
+
+
+def open_index(connection: psycopg.Connection[Any], name: str) -> Index:
+    """The index, for a command of readers, who may not look at our version table."""
+    try:
+        return Index.open(connection, name)
+    except IndexNotFound as error:
+        if connection.execute("SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'foh'").rowcount:
+            raise
+        raise not_installed(connection) from error
 
 
 def parse_vector(given: str) -> list[float]:

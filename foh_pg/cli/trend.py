@@ -8,7 +8,7 @@ import click
 import psycopg
 
 from foh_pg.cli.output import print_table, say
-from foh_pg.quality.history import Quality, quality, read_history, sparkline
+from foh_pg.quality.history import Quality, held_out_maps, quality, read_history, scores, sparkline
 
 # Runs looked at, and versions shown one by one.
 RUNS = 200
@@ -25,19 +25,16 @@ def print_trend(name: str, trend: list[Quality]) -> None:
         say(f"index {name!r}: nothing is known of its quality yet: run foh-pg evaluate {name}")
         return
     click.echo()
-    seen = [point for point in trend if point.held_out_map is not None]
-    line("mAP on held-out rows, as the updater saw it", [(p.version, p.held_out_map) for p in seen])
-    measured = [point for point in trend if point.evaluated is not None]
-    line("mAP@100 by foh-pg evaluate", [(p.version, score(p, "index", "map100")) for p in measured])
+    line("mAP on held-out rows, as the updater saw it", held_out_maps(trend))
+    line("mAP@100 by foh-pg evaluate", scores(trend, "index", "map100"))
     print_table([as_row(point) for point in trend[-LAST:]])
 
 
-def line(title: str, points: list[tuple[int, float | None]]) -> None:
-    values = [(version, value) for version, value in points if value is not None]
-    if values:
-        blocks = sparkline([value for _, value in values])
-        (first, a), (last, b) = values[0], values[-1]
-        click.echo(f"{title}: {a:.3f} {blocks} {b:.3f} (versions {first} to {last})")
+def line(title: str, points: list[tuple[float, float]]) -> None:
+    if points:
+        blocks = sparkline([value for _, value in points])
+        (first, a), (last, b) = points[0], points[-1]
+        click.echo(f"{title}: {a:.3f} {blocks} {b:.3f} (versions {first:.0f} to {last:.0f})")
 
 
 def as_row(point: Quality) -> dict[str, Any]:
@@ -45,17 +42,12 @@ def as_row(point: Quality) -> dict[str, Any]:
         "version": point.version,
         "at": point.at,
         "held-out mAP": point.held_out_map,
-        "P@10": score(point, "index", "p10"),
-        "P@100": score(point, "index", "p100"),
-        "mAP@100": score(point, "index", "map100"),
-        "recall@10": score(point, "index", "recall10"),
-        "both@10": score(point, "index", "both10"),
-        "distance": score(point, "index", "distance10"),
-        "exact": score(point, "exact", "map100"),
-        "random": score(point, "random", "map100"),
+        "P@10": point.score("index", "p10"),
+        "P@100": point.score("index", "p100"),
+        "mAP@100": point.score("index", "map100"),
+        "recall@10": point.score("index", "recall10"),
+        "both@10": point.score("index", "both10"),
+        "distance": point.score("index", "distance10"),
+        "exact": point.score("exact", "map100"),
+        "random": point.score("random", "map100"),
     }
-
-
-def score(point: Quality, way: str, name: str) -> float | None:
-    """A figure of an evaluation; those of earlier versions of this package lack some."""
-    return None if point.evaluated is None else point.evaluated.get(way, {}).get(name)

@@ -20,7 +20,6 @@ from foh_pg.clustering.levels import (
     target_areas,
     target_centers,
 )
-from foh_pg.clustering.neighbors import keep_nearest
 from foh_pg.clustering.signs import Positions, nearest_bits
 from foh_pg.clustering.split import split_list
 from foh_pg.clustering.staleness import Affected, find_affected
@@ -39,7 +38,6 @@ __all__ = [
     "find_affected",
     "find_homes",
     "group_centers",
-    "keep_nearest",
     "least_probes",
     "make_levels",
     "near_areas",

@@ -15,9 +15,9 @@ from foh_pg.arrays.codes import CodeArray, check_codes, hamming, hamming_pairs, 
 from foh_pg.clustering.signs import Positions, Values
 from foh_pg.errors import InputError
 
-# Areas in which the home of a row is looked for; a search looks into one more for every four probes.
+# Areas in which the home of a row is looked for; a search looks into one more for every eight probes.
 NEAR_AREAS = 8
-PROBES_PER_AREA = 4
+PROBES_PER_AREA = 8
 
 # Rows at a time: for each of these blocks the centers of all areas that are near to any row are unpacked.
 BLOCK_ROWS = 16_384
@@ -41,7 +41,7 @@ def near_areas(probes: int) -> int:
     Examples
     --------
     >>> [near_areas(probes) for probes in (1, 10, 32)]
-    [8, 10, 16]
+    [8, 9, 12]
     """
     return NEAR_AREAS + probes // PROBES_PER_AREA
 
@@ -52,7 +52,7 @@ def least_probes(place: Positions) -> Positions:
     Examples
     --------
     >>> least_probes(np.array([0, 7, 8, 15])).tolist()
-    [1, 1, 4, 32]
+    [1, 1, 8, 64]
     """
     return np.maximum(1, PROBES_PER_AREA * (place - NEAR_AREAS + 1))
 

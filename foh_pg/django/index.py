@@ -116,8 +116,8 @@ class FohIndex(Index):
 class FieldsOfIndex(list[str]):
     """The fields of one index, equal only to those of an index of the same name.
 
-    Where nothing but the name of an index differs, makemigrations writes RenameIndex, which is ALTER INDEX:
-    an index of `foh` cannot be renamed. With these it sees two indexes, and writes RemoveIndex and AddIndex.
+    If nothing but the name of an index differs, makemigrations writes RenameIndex, which is ALTER INDEX, and
+    PostgreSQL knows no such index. With these it sees two indexes, and writes RemoveIndex and AddIndex.
     """
 
     def __init__(self, fields: list[str], index: str) -> None:

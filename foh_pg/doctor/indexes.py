@@ -98,7 +98,8 @@ def unreadable(row: Row, known: bool) -> Iterator[Finding]:
             "stream",
             ERROR,
             f"the tables of the index in schema foh: {row['state']}",
-            f"foh-pg refresh {word}; if that does not help, foh-pg drop-index {word}, and create it again",
+            f"foh-pg alter-index {word} --refresh; if that does not help, foh-pg drop-index {word}, "
+            "and create it again",
             row["name"],
         )
 
@@ -112,9 +113,9 @@ def table_finding(row: Row) -> Finding:
 
 def command_for(function: str, index: str) -> str:
     """The command that calls a function of schema foh."""
-    if function == "repair":
-        return f"foh-pg check {shlex.quote(index)} --repair"
-    return f"foh-pg {function.replace('_', '-')} {shlex.quote(index)}"
+    word = shlex.quote(index)
+    flags = {"repair": f"check {word} --repair", "refresh": f"alter-index {word} --refresh"}
+    return "foh-pg " + flags.get(function, f"{function.replace('_', '-')} {word}")
 
 
 def building(row: Row) -> Iterator[Finding]:
@@ -206,7 +207,7 @@ def model(row: Row) -> Iterator[Finding]:
             name,
         )
     for problem, cure in strange_labels(row["names"], row["rows"]):
-        yield Finding("labels", WARNING, problem, f"{cure}; then foh-pg refresh {word} --labels", name)
+        yield Finding("labels", WARNING, problem, f"{cure}; then foh-pg alter-index {word} --labels", name)
     if row["refused"] >= REFUSED:
         yield Finding(
             "model",

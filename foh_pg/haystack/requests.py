@@ -16,9 +16,9 @@ from foh_pg.errors import InputError
 from foh_pg.haystack import statements
 from foh_pg.haystack.documents import as_row
 from foh_pg.haystack.statements import Filters
+from foh_pg.index.calls import HowToSearch
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
-from foh_pg.stores.searching import Searching
 from foh_pg.stores.store_table import StoreTable
 
 # From the score of a search, where smaller is nearer, to Haystack's, where larger is. With cosine and without
@@ -82,7 +82,7 @@ class Requests:
         *,
         filters: Filters = None,
         return_embedding: bool = False,
-        **how: Unpack[Searching],
+        **how: Unpack[HowToSearch],
     ) -> Callable[[sa.Connection, Documents], list[Document]]:
         if top_k < 0:
             raise InputError(f"top_k is {top_k}, it must be 0 or more")
@@ -109,6 +109,6 @@ class Requests:
         return search
 
     def _explainer(
-        self, vector: Sequence[float], top_k: int, *, filters: Filters = None, **how: Unpack[Searching]
+        self, vector: Sequence[float], top_k: int, *, filters: Filters = None, **how: Unpack[HowToSearch]
     ) -> Callable[[sa.Connection, Documents], dict[str, str]]:
         return lambda c, t: statements.explain(c, t, vector, filters=filters, k=top_k, **how)

@@ -25,7 +25,7 @@ Filters = Mapping[str, Any] | None
 def write(
     connection: sa.Connection, table: Documents, rows: Sequence[dict[str, Any]], policy: DuplicatePolicy
 ) -> int:
-    """The number of documents written. Whoever calls it has a transaction, which an error undoes."""
+    """The number of documents written. The caller has opened a transaction, which an error undoes."""
     key = table.key
     statement = insert(table.table)
     if policy == DuplicatePolicy.OVERWRITE:

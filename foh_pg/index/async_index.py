@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from psycopg_pool import AsyncConnectionPool
+    from typing_extensions import Unpack
+
+    from foh_pg.index.calls import SearchOptions
 
     Connection = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
 
@@ -124,45 +127,31 @@ class AsyncIndex:
         queries: npt.ArrayLike,
         k: int = 10,
         *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        filter: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
-        match: Mapping[str, Any] | None = None,
         after: str | None = None,
+        **options: Unpack[SearchOptions],
     ) -> list[list[Match]]:
-        """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
-        call = calls.search_many(self.name, self.about, queries, options)
+        """`search` for each row of a matrix, in one statement: one round trip, one snapshot.
+
+        Takes the arguments of `search`.
+        """
+        call = calls.search_many(self.name, self.about, queries, Search(k, **options))
         return batches(len(call.parameters["queries"].values), await self._fetch(call, after=after))
 
     async def search_like(
-        self,
-        key: Any,
-        k: int = 10,
-        *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        filter: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
-        match: Mapping[str, Any] | None = None,
-        after: str | None = None,
+        self, key: Any, k: int = 10, *, after: str | None = None, **options: Unpack[SearchOptions]
     ) -> list[Match]:
-        """The rows nearest to the row of that key, without that row; a key of several columns is a tuple."""
+        """The rows nearest to the row of that key, without that row; a key of several columns is a tuple.
+
+        Takes the other arguments of `search`.
+        """
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
             vector = await self.embedding(key, after=after)
-            options = Search(k + 1, probes, shortlist, labels, filter, params, recall, max_distance, match)
-            found = await self._fetch(calls.search(self.name, vector, options), after=after)
+            call = calls.search(self.name, vector, Search(k + 1, **options))
+            found = await self._fetch(call, after=after)
             return [one for one in map(as_match, found) if one.key != key][:k]
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
-        rows = await self._fetch(calls.search_like(self.name, self.about, key, options), after=after)
+        call = calls.search_like(self.name, self.about, key, Search(k, **options))
+        rows = await self._fetch(call, after=after)
         if not rows:
             await self.embedding(key)
         return [as_match(row) for row in rows]

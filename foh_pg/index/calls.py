@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from uuid import UUID
 
 from psycopg import sql
@@ -40,6 +40,24 @@ CASTS: dict[str, LiteralString] = {
 class Call(NamedTuple):
     statement: sql.Composed
     parameters: dict[str, Any]
+
+
+class HowToSearch(TypedDict, total=False):
+    """How much a search reads, and what counts in it; `Index.search` says what each argument does."""
+
+    probes: int | None
+    shortlist: int | None
+    labels: float | None
+    recall: float | None
+    max_distance: float | None
+
+
+class SearchOptions(HowToSearch, total=False):
+    """All arguments of a search by name but k."""
+
+    filter: str | None
+    params: Mapping[str, Any] | None
+    match: Mapping[str, Any] | None
 
 
 class Search(NamedTuple):

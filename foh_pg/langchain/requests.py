@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from foh_pg.errors import InputError
+from foh_pg.index.calls import HowToSearch
 from foh_pg.langchain import statements
 from foh_pg.langchain.filters import Filter, condition
 from foh_pg.langchain.statements import Found
@@ -16,7 +17,6 @@ from foh_pg.sqlalchemy import foh_explain
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import labels_of
 from foh_pg.stores.filter_parts import comparing
-from foh_pg.stores.searching import SEARCHING
 from foh_pg.stores.store_table import StoreTable
 
 
@@ -101,4 +101,4 @@ class Requests:
 
 def _understood(given: Mapping[str, Any]) -> dict[str, Any]:
     """What is for a search: LangChain hands on what other stores may understand too."""
-    return {name: value for name, value in given.items() if name in SEARCHING}
+    return {name: value for name, value in given.items() if name in HowToSearch.__annotations__}

@@ -11,8 +11,9 @@ import foh_pg
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from foh_pg.errors import one_line
 from foh_pg.live.overview import IndexNow, LatestRun, Overview
-from foh_pg.quality.history import Quality, age, duration
+from foh_pg.quality.history import Quality, age, duration, held_out_maps
 from foh_pg.quality.report import svg
+from foh_pg.quality.report.figures import drawn, measures
 from foh_pg.quality.report.page import run_row, runs_table
 from foh_pg.quality.report.svg import Series, number, percent
 
@@ -114,30 +115,21 @@ def last(index: IndexNow, now: datetime) -> str:
 
 
 def figure(points: list[Quality], name: str) -> str:
-    """A figure of the last evaluation; those of earlier versions of this package lack some."""
-    measured = [point.evaluated.get("index", {}).get(name) for point in points if point.evaluated]
+    """A figure of the last evaluation."""
+    measured = [point.score("index", name) for point in points if point.evaluated]
     return "–" if not measured or measured[-1] is None else f"{measured[-1]:.3f}"
 
 
 def drawing(index: IndexNow, now: datetime) -> str:
     """Quality over versions, by foh-pg evaluate or as the updater saw it, and the age of the last point."""
     points = index.quality
-    measured = [(point.version, point.evaluated.get("index", {})) for point in points if point.evaluated]
-    seen = [(point.version, point.held_out_map) for point in points if point.held_out_map is not None]
-    names = {"p10": "P@10", "recall10": "recall@10", "both10": "both@10"}
-    series = [
-        Series(name, [(float(version), found[key]) for version, found in measured if key in found])
-        for key, name in names.items()
-    ]
-    if not measured:
-        series = [Series("mAP on held-out rows", [(float(version), value) for version, value in seen])]
-    series = [one for one in series if one.points]
+    at = [point.evaluated_at for point in points if point.evaluated_at]
+    label = "by foh-pg evaluate" if at else "mAP on held-out rows"
+    series = drawn(measures(points) if at else [Series(label, held_out_maps(points))])
     if not series:
         return f'<p class="note">{escape(unknown(index))}</p>'
-    label = "by foh-pg evaluate" if measured else "mAP on held-out rows"
-    at = [p.evaluated_at for p in points if p.evaluated_at] if measured else [p.at for p in points]
     chart = svg.lines(series, y_label=label, x_label="version", from_zero=True, size=SMALL)
-    return f'{chart}<p class="note">{age(at, now)}</p>'
+    return f'{chart}<p class="note">{age(at or [point.at for point in points], now)}</p>'
 
 
 def unknown(index: IndexNow) -> str:

@@ -38,7 +38,7 @@ class Kept(Generic[Value]):
     One of those who ask reads; the others get what there is meanwhile. However long a reading takes, readings
     take up `SHARE` of the time at the most. While they fail, the last value stays, with the error.
 
-    `read`: reads from the database; errors are told to whoever looks.
+    `read`: reads from the database; an error is shown on the page.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class EmbeddedServer:
         """Make the data directory if it is new, and start the server if it does not run yet."""
         self._prepare_directories()
         if not (self.directory / "PG_VERSION").exists():
-            # Trust is for a socket nobody else reaches; locale C sorts the same everywhere.
+            # Trust is for a socket that no other user reaches; locale C sorts the same everywhere.
             self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", f"--username={SUPERUSER}")
         if self.running:
             return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,14 +53,3 @@ class Dataset:
         kept = np.repeat(~hidden, sets.counts)
         offsets = np.concatenate([[0], np.cumsum(np.where(hidden, 0, sets.counts))])
         return replace(self, sets=LabelSets(sets.ids[kept], offsets))
-
-    def describe(self) -> dict[str, Any]:
-        """Give what a reader of a figure must know about the data."""
-        return {
-            "name": self.name,
-            "rows": len(self.X),
-            "dimensions": self.X.shape[1],
-            "labels": len(self.label_names),
-            "labels_per_row": round(float(self.sets.counts.mean()), 3),
-            "multi_label": self.multi_label,
-        }

@@ -19,6 +19,7 @@ from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.source import Rows, read_held_out
+from foh_pg.updater.chances import judging
 from foh_pg.updater.scan import Scanned, exact_distances, scan
 from foh_pg.updater.served_model import read_served
 
@@ -65,9 +66,9 @@ def evaluate(
     share of the exact ten that is left after each step of a search (`kept`), and the share of the queries
     that are first in their own answer (`own_first`).
 
-    Of the labels that the index suggests for the queries: how often the first is right (`top1`), and one of
-    the first three (`top3`), beside a vote of the exact nearest rows and a ridge classifier, and how far the
-    chances are off (`calibration`).
+    Of the labels that the index suggests for queries that no chance was learned from: how often the first is
+    right (`top1`), and one of the first three (`top3`), beside a vote of the exact nearest rows and a ridge
+    classifier, and how far the chances are off (`calibration`).
 
     An index without labels is measured by nearness alone; the other figures are None then.
 
@@ -133,17 +134,29 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         by_label = () if index.labels is not None else ("p", "both", "map")
         run.metrics[name] = {key: None if key.startswith(by_label) else judged[key] for key in judged}
     if index.labels is not None:
-        with run.phase("suggest", len(rows)):
-            ways = {
-                "labels": suggesting.ask(session, run, index, rows),
-                "labels_vote": suggesting.vote(answers["exact"][RANKS[-1]], labels),
-                "labels_classifier": suggesting.classify(session, index, rows, scanned.total),
-            }
-        run.metrics.update({name: suggesting.judge(own, way) for name, way in ways.items()})
+        _judge_suggestions(session, run, index, rows, answers["exact"][RANKS[-1]], labels)
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
         run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])
     return index.version
+
+
+def _judge_suggestions(
+    session: Session, run: Run, index: IndexRow, queries: Rows, nearest: Found, labels: Labels
+) -> None:
+    """Labels suggested for the queries that chances were not learned from."""
+    unknown = judging(queries.keys)
+    if not unknown.any():
+        return
+    rows = queries.take(unknown)
+    own = [frozenset(row.tolist()) for row in rows.labels.each()]
+    with run.phase("suggest", len(rows)):
+        ways = {
+            "labels": suggesting.ask(session, run, index, rows),
+            "labels_vote": suggesting.vote([nearest[i] for i in np.flatnonzero(unknown)], labels),
+            "labels_classifier": suggesting.classify(session, index, rows, run.metrics["table"]),
+        }
+    run.metrics.update({name: suggesting.judge(own, way) for name, way in ways.items()})
 
 
 def _measure_matching(session: Session, run: Run, queries: int, match: dict[str, Any]) -> int:
@@ -238,10 +251,10 @@ def _shortlist(index: IndexRow, model: Model) -> int:
 
 
 def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:
-    """Held-out rows with labels, always the same ones as long as they are there."""
+    """Held-out rows with labels, always the same ones as long as they are there; those that judge first."""
     share = float(index.options["held_out"])
-    # Twice as many as wanted: some have no label, and the draw varies.
-    part = min(1.0, 2.0 * (queries + 20) / max(1.0, rows * share))
+    # Three times as many as wanted: half of them judge, some have no label, and the draw varies.
+    part = min(1.0, 3.0 * (queries + 20) / max(1.0, rows * share))
     held = read_held_out(session, index, share, part)
     labelled = held if index.labels is None else held.take(held.labels.lengths > 0)
     if not len(labelled):
@@ -251,7 +264,7 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
             f"held_out) {'there is none' if index.labels is None else 'none has a label'}; raise the option, "
             "or wait for more rows"
         )
-    order = np.argsort(index.keys.shares(labelled.keys), kind="stable")[:queries]
+    order = np.lexsort((index.keys.shares(labelled.keys), ~judging(labelled.keys)))[:queries]
     return labelled.take(np.sort(order))
 
 

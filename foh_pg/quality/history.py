@@ -84,6 +84,10 @@ class Quality:
     evaluated: dict[str, Any] | None = None
     evaluated_at: datetime | None = None
 
+    def score(self, way: str, name: str) -> float | None:
+        """A figure of the evaluation; those by earlier versions of this package lack some."""
+        return None if self.evaluated is None else self.evaluated.get(way, {}).get(name)
+
     def as_dict(self) -> dict[str, Any]:
         return {"version": self.version, "at": self.at, "map": self.held_out_map, "evaluated": self.evaluated}
 
@@ -100,6 +104,17 @@ def quality(runs: list[PastRun]) -> list[Quality]:
             known = Quality(run.version, run.started_at) if before is None else before
             found[run.version] = replace(known, at=run.started_at, held_out_map=run.held_out_map)
     return [found[version] for version in sorted(found)]
+
+
+def scores(points: Iterable[Quality], way: str, name: str) -> list[tuple[float, float]]:
+    """A figure of each evaluation that has it, by version."""
+    known = ((float(point.version), point.score(way, name)) for point in points)
+    return [(version, value) for version, value in known if value is not None]
+
+
+def held_out_maps(points: Iterable[Quality]) -> list[tuple[float, float]]:
+    """mAP on held-out rows by version, as far as the updater saw it."""
+    return [(float(p.version), p.held_out_map) for p in points if p.held_out_map is not None]
 
 
 def duration(seconds: float) -> str:

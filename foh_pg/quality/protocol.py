@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +35,6 @@ class Protocol:
     batch: int = 2000
     # Use at most this many rows of the data set, drawn at random.
     rows: int | None = None
-
-    def describe(self) -> dict[str, Any]:
-        """Give the figures as a plain dict."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -100,15 +96,6 @@ class Split:
         found = unit(self.data.X[self.base[rows.ravel()]]).reshape(*rows.shape, -1)
         return np.asarray(1 - np.einsum("qd,qnd->qn", asked, found).mean(axis=1), dtype=np.float64)
 
-    def sizes(self) -> dict[str, int]:
-        """Give how many rows came to be what; small data sets fall short of the protocol."""
-        return {
-            "queries": len(self.queries),
-            "base": len(self.base),
-            "stream": len(self.stream),
-            "batch": self.batch,
-        }
-
     def batches(self) -> Iterator[tuple[npt.NDArray[np.float32], Labels]]:
         """Yield rows and labels of the stream, batch by batch."""
         for start in range(0, len(self.stream), self.batch):
@@ -125,14 +112,3 @@ class Split:
         """Return the same split in which a share of the rows, drawn at random, has no labels."""
         rng = np.random.Generator(np.random.PCG64([self.seed, 2]))
         return replace(self, data=self.data.without_labels(rng.random(len(self.data.X)) < share))
-
-    def by_label(self) -> Split:
-        """Return the same split with a stream in which labels come one after another.
-
-        A row goes by the label of its own that comes first in a random order of all labels.
-        """
-        rng = np.random.Generator(np.random.PCG64([self.seed, 1]))
-        rank = rng.permutation(len(self.data.label_names))
-        sets = self.data.sets
-        first = np.array([rank[sets.row(int(i))].min(initial=len(rank)) for i in self.stream])
-        return replace(self, stream=self.stream[np.argsort(first, kind="stable")])

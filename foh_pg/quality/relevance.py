@@ -45,17 +45,6 @@ class Quality:
         """Mean share of relevant rows among the first k."""
         return {k: float(found.mean()) for k, found in self.shares.items()}
 
-    def describe(self) -> dict[str, Any]:
-        """Give plain numbers, rounded to what they are worth."""
-        return {
-            "map": round(self.mean_average_precision, 5),
-            "precision_at": {str(k): round(value, 5) for k, value in self.precision_at.items()},
-            "recall10": round(self.recall, 5),
-            "both10": round(self.both, 5),
-            "distance10": round(self.distance, 5),
-            "curve": [round(float(value), 4) for value in self.curve],
-        }
-
 
 @dataclass(frozen=True)
 class Relevance:

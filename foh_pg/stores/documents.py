@@ -135,6 +135,8 @@ class OwnTable:
     """A table that the store makes when it first needs it."""
 
     METADATA: ClassVar[str] = "metadata"
+    # Whether a document may lack its text or its embedding.
+    PARTIAL: ClassVar[bool] = False
 
     name: str
     index: str
@@ -184,7 +186,6 @@ class OwnTable:
         return {name: kind for name, kind in self.include.items() if name not in absent}
 
     def _documents(self, present: Any, dimensions: int | None, include: Mapping[str, str]) -> Documents:
-        vector = present.vector
         metadata: sa.Column[Any] = sa.Column(self.METADATA, JSONB, nullable=False, server_default="{}")
         included = included_columns(metadata, include)
         index = FOHIndex(
@@ -194,16 +195,23 @@ class OwnTable:
             self.name,
             sa.MetaData(),
             sa.Column("id", sa.Text, primary_key=True),
-            sa.Column("content", sa.Text, nullable=False),
+            sa.Column("content", sa.Text, nullable=self.PARTIAL),
             metadata,
             sa.Column("labels", ARRAY(sa.Text), nullable=False, server_default="{}"),
-            sa.Column("embedding", VectorIn(dimensions, vector), nullable=False),
+            sa.Column("embedding", VectorIn(dimensions, present.vector), nullable=self.PARTIAL),
+            *self._more_columns(),
             *included.values(),
             index,
             schema=present.schema,
         )
         c = table.c
-        return Documents(index, c.id, c.content, c.embedding, metadata, c.labels, vector, included=included)
+        return Documents(
+            index, c.id, c.content, c.embedding, metadata, c.labels, present.vector, included=included
+        )
+
+    def _more_columns(self) -> list[sa.Column[Any]]:
+        """What the documents of one framework have beside the columns of all."""
+        return []
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Entries of the metadata that an index includes: generated columns beside the JSON, which searches compare.
 
-A generated column follows the JSON by itself, whoever writes it.
+A generated column follows the JSON by itself, whatever program writes it.
 """
 
 from __future__ import annotations

@@ -84,15 +84,14 @@ class Centers(SideBySide):
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[at] == ids, at, -1).astype(np.int64)
 
-    def homes(self, index: IndexRow, bits: CodeArray, numbers: int | None = None) -> IntArray:
-        """The nearest centers of rows, given by their geometry bits, as positions: (n, homes).
+    def homes(self, bits: CodeArray, numbers: int | None = None) -> IntArray:
+        """The nearest center of each row, given by its geometry bits, as a position.
 
         `numbers`: how many numbers the bits are thresholds of, as in `clustering.find_homes`.
         """
-        homes = max(1, int(index.options["homes"]))
         if len(bits) == 0:
-            return np.zeros((0, homes), dtype=np.int64)
-        return clustering.find_homes(bits, self.areas, self.bits, self.area, homes=homes, numbers=numbers)
+            return np.zeros(0, dtype=np.int64)
+        return clustering.find_homes(bits, *self.levels, numbers=numbers)[:, 0]
 
     @property
     def levels(self) -> clustering.BitLevels:

@@ -102,12 +102,8 @@ def no_entries(index: IndexRow) -> Entries:
 
 
 def entries_of(keys: KeyArray, held: Mapping[str, npt.NDArray[Any]], homes: IntArray) -> Entries:
-    """Rows as entries of the lists of their homes, (n, homes) ids or positions of centers."""
-    rows = np.repeat(np.arange(len(keys)), homes.shape[1])
-    parts = np.zeros(homes.size, dtype=np.int64)
-    return Entries(
-        homes.reshape(-1), parts, keys[rows], {name: column[rows] for name, column in held.items()}
-    )
+    """Rows as entries of the lists of their homes, ids or positions of centers."""
+    return Entries(homes, np.zeros(len(homes), dtype=np.int64), keys, held)
 
 
 def change_lists(

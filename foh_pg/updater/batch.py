@@ -23,14 +23,26 @@ SELECT max(t.seq) FILTER (WHERE t.op = 't'), max(t.seq) FROM {stream} t
 WHERE t.op IN ('t', 'r') AND NOT t.fresh
 """
 BEFORE = "SELECT t.seq FROM {stream} t WHERE t.seq <= %(seq)s"
-# The last column says whether the row is read for this entry. An entry of labels (op l) is left to a later
-# entry of the same key, which covers the labels too. If the row were placed for the first of the two, and the
-# later one is marked as the first of its key, searches would find the row twice: in a list and in the stream.
+# An entry of a row that is gone, deleted or lost with its partition, has no vector to be read. What it costs
+# is to write its list again, once for all rows that leave the list. So a batch takes many more of them.
+GONE_TIMES = 20
+# But not so many that more than about this many members of lists must be held at once.
+MEMBERS = 500_000
+# Up to the entry that is one too many of those with a row, and up to a number of entries.
+# The third column says whether the row is read for this entry, the last one whether there may be a row. An
+# entry of labels (op l) or of a deletion is left to a later entry of the same key, which covers it. If the
+# row were placed for the first of the two, and the later one is marked as the first of its key, searches
+# would find the row twice: in a list and in the stream.
 ENTRIES = """
-SELECT e.seq, e.key, (e.op <> 'l' OR NOT EXISTS (
-    SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint
-FROM (SELECT t.seq, t.key, t.op FROM {stream} t WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s
-      ORDER BY t.seq LIMIT %(size)s) e
+SELECT e.seq, e.key, (e.op = 'u' OR NOT EXISTS (
+           SELECT FROM {stream} o
+           WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint,
+       (e.op = ANY (%(present)s::text[]::"char"[]))::int::bigint
+FROM (SELECT t.seq, t.key, t.op FROM {stream} t
+      WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s AND t.seq <= coalesce((
+          SELECT p.seq FROM {stream} p WHERE p.op = ANY (%(present)s::text[]::"char"[]) AND p.seq > %(after)s
+          ORDER BY p.seq OFFSET %(size)s LIMIT 1), 9223372036854775807)
+      ORDER BY t.seq LIMIT %(most)s) e
 ORDER BY e.seq
 """
 
@@ -58,6 +70,8 @@ class Batch:
     due: bool = False
     # The stream has further entries.
     more: bool = False
+    # So many entries with a row were wanted at most.
+    size: int = 0
     # The table was emptied: `seqs` are all entries up to the TRUNCATE, and the lists are void.
     truncated: bool = False
     # The whole source must be read again.
@@ -87,17 +101,26 @@ def _read(session: Session, state: State, size: int, after: int | None) -> Batch
     if truncated is not None:
         before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
         return replace(_empty(index), seqs=np.concatenate(before), truncated=True, more=True)
-    batch = replace(_empty(index), resync=marker is not None)
-    columns = [INT8, index.keys.column, INT8]
-    entries = [*session.copy_out(ENTRIES, columns, {"size": size + 1, "after": after or 0})]
+    batch = replace(_empty(index), resync=marker is not None, size=size)
+    most = max(size, min(GONE_TIMES * size, _gone_at_once(state)))
+    # Labels in a table of their own change without the row; other entries of op l are of rows that are lost.
+    present = ["u"] if index.labels_from is None else ["u", "l"]
+    values = {"size": size, "most": most + 1, "after": after or 0, "present": present}
+    entries = [*session.copy_out(ENTRIES, [INT8, index.keys.column, INT8, INT8], values)]
     if not entries:
         return batch
-    seqs, told, reads = (np.concatenate(column) for column in zip(*entries, strict=True))
-    keys = np.unique(index.keys.read(told)[:size][reads[:size] == 1])
+    seqs, told, reads, rowed = (np.concatenate(column) for column in zip(*entries, strict=True))
+    count = int(np.count_nonzero(np.cumsum(rowed)[:most] <= size))
+    keys = np.unique(index.keys.read(told)[:count][reads[:count] == 1])
     rows, far = read_with_far(session, index, keys)
-    batch = replace(batch, seqs=seqs[:size], more=len(seqs) > size, keys=keys, rows=rows, far=far)
+    batch = replace(batch, seqs=seqs[:count], more=len(seqs) > count, keys=keys, rows=rows, far=far)
     batch = replace(batch, items=read_items(session, index, keys))
     return _with_past(session, state, batch)
+
+
+def _gone_at_once(state: State) -> int:
+    """How many rows may leave their lists in one batch, where each may be in another list."""
+    return MEMBERS if state.rows <= MEMBERS else MEMBERS * len(state.centers) // state.rows
 
 
 def _with_past(session: Session, state: State, batch: Batch) -> Batch:

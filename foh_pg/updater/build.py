@@ -98,7 +98,7 @@ def _fill(session: Session, run: Run, index: IndexRow, kind: str, make: MakePlan
         pull(session, run, keys_only=True)
         change = fill(session, run, *make(session, run))
     install(session, run, change)
-    take_in(session, run, change.handover, written_meanwhile(session, run, index), Limits())
+    take_in(session, run, change.handover, written_meanwhile(session, run), Limits())
 
 
 def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:

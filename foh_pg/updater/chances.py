@@ -7,6 +7,7 @@ A logistic regression weighs both: its three numbers are all that is kept. sql/i
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from foh_pg import hashing
 from foh_pg.model.model import Model, Vectors, label_lists
 from foh_pg.model.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
+from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.source import Rows
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +29,15 @@ STEPS = 30
 RIDGE = 1e-3
 
 
+def judging(keys: KeyArray) -> npt.NDArray[np.bool_]:
+    """Which held-out rows judge suggested labels: chances are learned from the others alone.
+
+    The last byte of a digest parts them. Keys.shares, which says what is held out, takes the first ones.
+    """
+    last = (hashlib.sha256(repr(key).encode()).digest()[-1] for key in keys.tolist())
+    return np.fromiter((byte < 128 for byte in last), dtype=bool, count=len(keys))
+
+
 def learn_chances(
     model: Model, base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]
 ) -> tuple[float, float, float] | None:
@@ -35,10 +46,14 @@ def learn_chances(
     Parameters
     ----------
     base, queries : Rows
-        Rows that vote, and rows with labels for which they vote.
+        Rows that vote, and rows with labels for which they vote. Queries that judge are passed over.
     distances : array of shape (queries, base)
         By these the nearest rows are found.
     """
+    teaching = ~judging(queries.keys)
+    if not teaching.any():
+        return None
+    queries, distances = queries.take(teaching), distances[teaching]
     shares, right = _votes(base, queries, distances)
     asked, suggested = shares.nonzero()
     hit = np.asarray(right[asked, suggested]).reshape(-1)

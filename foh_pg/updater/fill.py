@@ -17,7 +17,6 @@ from foh_pg.tables.lists import write_parts
 from foh_pg.tables.parts import Entries, entries_of, join_entries, new_parts, no_entries
 from foh_pg.tables.source import Rows, read_page
 from foh_pg.updater.install import Change
-from foh_pg.updater.nearest_rows import Neighbors
 from foh_pg.updater.placing import held_of
 from foh_pg.updater.served_model import Placed, Served
 from foh_pg.updater.unfinished import ORPHANS, Plan, Position, save_plan, save_position
@@ -69,14 +68,13 @@ def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
 def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
-    neighbors = Neighbors(index, plan.centers)
     more = True
     while more:
         # Each page has a snapshot of its own: a row changed since the plan was made has an entry in the
         # stream that the plan does not consume, and that entry wins.
         with session.snapshot():
             page = read_page(session, index, position.after, size)
-        pieces.append(_place_page(index, plan, page.rows, neighbors))
+        pieces.append(_place_page(index, plan, page.rows))
         position.after, more = page.after, page.more
         position.far = np.concatenate([position.far, page.far])
         position.done += len(page.rows)
@@ -84,19 +82,15 @@ def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Po
         if not more or sum(map(len, pieces)) >= PIECE_ROWS:
             _write_piece(session, index, plan, position, join_entries(index, pieces))
             pieces = []
-    if neighbors.keep:
-        _write_piece(session, index, plan, position, neighbors.entries())
 
 
-def _place_page(index: IndexRow, plan: Plan, page: Rows, neighbors: Neighbors) -> Entries:
+def _place_page(index: IndexRow, plan: Plan, page: Rows) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
     # Without centers the table was empty when the plan was made: rows that have come since are in the stream.
     if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
     held = held_of(plan.model, page)
-    homes = plan.centers.homes(index, held["geometry"], plan.model.geometry_numbers)
-    homes = homes[:, : int(index.options["homes"])]
-    neighbors.add(page.keys, held, homes)
+    homes = plan.centers.homes(held["geometry"], plan.model.geometry_numbers)
     return entries_of(page.keys, held, homes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,12 +32,12 @@ class Handover:
     forgotten: KeyArray
     # How many rows have got quite another embedding since all rows were placed.
     replaced: int = 0
-    # The options under which the lists were made, see `shape_of`; empty where there are none yet.
-    shape: str = ""
+    # The option label_weight by which the rows were encoded; None if no row was encoded yet.
+    label_weight: float | None = None
 
-    def reshaped(self, index: IndexRow) -> bool:
-        """Whether options were altered since that every code and list depends on."""
-        return self.shape not in ("", shape_of(index))
+    def weighed_otherwise(self, index: IndexRow) -> bool:
+        """Whether label_weight, on which every code depends, was altered since the rows were encoded."""
+        return self.label_weight not in (None, float(index.options["label_weight"]))
 
     def to_arrays(self, index: IndexRow) -> Arrays:
         return {
@@ -48,7 +47,7 @@ class Handover:
             **index.keys.pack("held_out", self.held_out[-HELD_OUT:]),
             **index.keys.pack("forgotten", self.forgotten),
             "replaced": np.array(self.replaced),
-            "shape": np.array(shape_of(index)),
+            "label_weight": np.array(float(index.options["label_weight"])),
         }
 
     @classmethod
@@ -58,7 +57,7 @@ class Handover:
         )
         counts = int(arrays["rows_seen"]), int(arrays["waiting"])
         replaced = int(arrays["replaced"]) if "replaced" in arrays else 0
-        return cls(*counts, pending, held_out, forgotten, replaced, str(arrays["shape"]))
+        return cls(*counts, pending, held_out, forgotten, replaced, float(arrays["label_weight"]))
 
     @classmethod
     def none(cls, index: IndexRow) -> Handover:
@@ -70,8 +69,3 @@ class Handover:
 def load_handover(session: Session, index: IndexRow) -> Handover:
     arrays = load_arrays(session, "progress", PRESENT)
     return Handover.none(index) if arrays is None else Handover.from_arrays(index, arrays)
-
-
-def shape_of(index: IndexRow) -> str:
-    """The options that every code and list depends on: where they change, all must be made again."""
-    return json.dumps([index.options[name] for name in ("homes", "neighbors", "label_weight")])

@@ -180,7 +180,7 @@ def _write_lists(session: Session, new: Change) -> None:
     session.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
     if not new.index.filled:
         session.execute(FILLED)
-    items_from_lists(session, new.index, first)
+    items_from_lists(session, first)
 
 
 def _write_centers(session: Session, new: Change) -> None:

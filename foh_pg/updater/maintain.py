@@ -66,9 +66,6 @@ def maintain(session: Session, index: IndexRow, centers: Centers, changed: KeyAr
     """
     rng = np.random.default_rng([int(index.options["seed"]), version])
     after, pieces = _split_lists(session, index, rng, centers, changed, version)
-    if int(index.options["homes"]) > 1:
-        # Such a row is in several lists. It only follows the pieces of a list that was split.
-        return _follow(session, index, after, changed, pieces)
     after, areas = _split_areas(rng, after)
     due = np.zeros(len(after), dtype=bool)
     due[_around(after, np.concatenate([np.zeros(0, dtype=np.int64), *pieces]))] = True
@@ -213,28 +210,6 @@ def _astray(
     with session.snapshot():
         entries = read_lists(session, index, centers.ids[chosen])
     entries = entries.take(~member(entries.keys, changed))
-    homes = centers.ids[centers.homes(index, entries.geometry)[:, 0]]
+    homes = centers.ids[centers.homes(entries.geometry)]
     moves = homes != entries.centers
     return Moves(centers, entries.keys[moves], entries.centers[moves], homes[moves])
-
-
-def _follow(
-    session: Session, index: IndexRow, centers: Centers, changed: KeyArray, pieces: list[IntArray]
-) -> Moves:
-    """The members of lists that were split which are nearer to a new center than to the old one."""
-    moved = [Moves.none(index, centers)]
-    for each in pieces:
-        with session.snapshot():
-            entries = read_lists(session, index, centers.ids[each[:1]])
-        entries = entries.take(~member(entries.keys, changed))
-        piece = clustering.nearest_bits(entries.geometry, centers.bits[each])
-        goes = piece > 0
-        moved.append(
-            Moves(centers, entries.keys[goes], entries.centers[goes], centers.ids[each[piece[goes]]])
-        )
-    return Moves(
-        centers,
-        np.concatenate([part.keys for part in moved]),
-        np.concatenate([part.old for part in moved]),
-        np.concatenate([part.new for part in moved]),
-    )

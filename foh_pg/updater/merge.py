@@ -13,7 +13,7 @@ from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers, fill_samples
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.items import Items, items_of, moved_items, read_items
+from foh_pg.tables.items import Items
 from foh_pg.tables.keys import KeyArray, member, positions
 from foh_pg.tables.lists import read_lists, read_tails
 from foh_pg.tables.parts import Entries, change_lists, entries_of, join_entries
@@ -71,11 +71,6 @@ class Merging:
         budget = self.index.options["budget"]
         return None if budget is None else max(0, int(budget) - self.run.rows_encoded)
 
-    @property
-    def single(self) -> bool:
-        """Whether a row is in one list only."""
-        return int(self.index.options["homes"]) <= 1
-
 
 @dataclass(frozen=True)
 class Loaded:
@@ -101,7 +96,7 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
     with run.phase("encode"):
         joining, homes = _join(work, moves.centers)
     opened = work.centers.ids[affected.lists]
-    left = np.union1d(named.items.lists(), moves.old)
+    left = np.union1d(named.items.homes, moves.old)
     joined = np.union1d(homes, moves.new)
     touched = np.union1d(left, joined)
     alone = np.setdiff1d(opened, touched)
@@ -171,10 +166,10 @@ def _maintain(work: Merging, centers: Centers) -> Moves:
 
 
 def _join(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
-    """What the rows of the batch add to lists, and the ids of their centers (n, homes)."""
+    """What the rows of the batch add to lists, and the ids of their centers."""
     rows = work.batch.rows
     held = held_of(work.model, rows)
-    homes = centers.ids[centers.homes(work.index, held["geometry"])]
+    homes = centers.ids[centers.homes(held["geometry"])]
     return entries_of(rows.keys, held, homes), homes
 
 
@@ -186,9 +181,6 @@ def _load(work: Merging, left: IntArray, joined: IntArray, renewed: IntArray) ->
         parts = [read_lists(session, index, whole), read_tails(session, index, tails)]
     entries = join_entries(index, parts)
     entries, missing = with_new_marks(session, index, work.model, entries, renewed, work.batch.keys)
-    if not work.single:
-        # The other lists of such a key are not loaded. Its deletion is in the stream and will find them all.
-        missing = missing[:0]
     return Loaded(entries, renewed, missing)
 
 
@@ -204,7 +196,7 @@ def _changes(
     leaving |= goes
     joining = join_entries(index, [joining, moved])
     change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
-    put = items_of(batch.rows.keys, homes).joined([_moved_items(work, entries.take(goes), moved)])
+    put = Items(batch.rows.keys, homes).joined([Items(moved.keys, moved.centers)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
     renewed = np.union1d(loaded.renewed, encoded.lists)
     run = work.run
@@ -243,15 +235,6 @@ def _moving(entries: Entries, moves: Moves) -> IntArray:
         at = positions(entries.keys[where], moves.keys[mine])
         found[where[at >= 0]] = mine[at[at >= 0]]
     return found
-
-
-def _moved_items(work: Merging, left: Entries, joined: Entries) -> Items:
-    """Items of the rows that move; not of those that were deleted since they were read."""
-    if work.single:
-        return items_of(joined.keys, joined.centers[:, None])
-    with work.session.snapshot():
-        items = read_items(work.session, work.index, np.unique(joined.keys))
-    return moved_items(items, joined.keys, left.centers, joined.centers)
 
 
 # -- what is known of lists ----------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # What every search pays: its state, the bits of the query, the nearest centers, and its plans.
-FIXED = 220
+FIXED = 200
 # A list, and each of its entries. A list has about as many entries as the cube root of the rows.
 LIST = 4.0
-ENTRY = 0.13
+ENTRY = 0.15
 # A row of the table that is ranked by the exact distance. PostgreSQL keeps a value of more than about two
 # thousand bytes apart from its row (TOAST), and has to look for it there.
-ROW = 8.5
-ROW_KEPT_APART = 16.0
+ROW = 5.5
+ROW_KEPT_APART = 11.0
 KEPT_APART_BYTES = 2000
 
 # What HNSW takes: more with the dimensions, and with the rows by this power of them.
@@ -28,12 +28,12 @@ GRAPH_GROWTH = 0.19
 
 # Which share of HNSW's price lists and rows may cost if labels count, where telling the kind of the query
 # costs besides; and how much of it the whole search may cost if labels do not count.
-SHARE_LABELS = 0.6
+SHARE_LABELS = 0.48
 SHARE_NEAREST = 1.1
 # What lists and rows may cost at least if labels count, and if they do not: HNSW costs next to nothing on a
 # small table, and with few dimensions.
-LEAST_LABELS = 370
-LEAST_NEAREST = 470
+LEAST_LABELS = 300
+LEAST_NEAREST = 430
 # Bits tell rows of few dimensions apart badly, so that more of these must be read.
 LEAST_NEAREST_FEW = 750
 FEW_DIMENSIONS = 64

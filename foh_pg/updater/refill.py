@@ -32,9 +32,7 @@ ANOTHER_MODEL = (
 
 def must_refill(state: State, batch: Batch) -> bool:
     """Whether a batch cannot be merged, or is better not merged, into the lists as they are."""
-    # Which rows are nearest to a center can only be told from all rows.
-    nearest = int(state.index.options["neighbors"]) > 0
-    return batch.resync or nearest or _starts(state, batch) or _outgrew(state, batch)
+    return batch.resync or _starts(state, batch) or _outgrew(state, batch)
 
 
 def _starts(state: State, batch: Batch) -> bool:
@@ -62,7 +60,7 @@ def _outgrew(state: State, batch: Batch) -> bool:
 def refill(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:
     """Learn from all that is in the stream, then read, encode and place the whole source."""
     run.metrics.update(learned.metrics)
-    state, size = learned.taught(state), len(batch.seqs)
+    state, size = learned.taught(state), batch.size
     while batch.more:
         state, batch = read_batch(session, run, state, size, after=int(batch.seqs[-1]))
         learned = learn(session, run, state, batch)

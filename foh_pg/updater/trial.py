@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.special import gammaln, xlog1py, xlogy  # type: ignore[import-untyped]
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import hamming, hamming_blocks, hamming_pairs, smallest
@@ -263,7 +263,8 @@ class Trial:
         # How likely the first, the second, ... row here is one of the nearest of the table. Fewer than ten
         # count as nearest, so that those here are little farther away on average than the ten of the table.
         wanted = max(1, round(K - FEWER * (1 / share - 1)))
-        likely = binom.sf(np.arange(self.nearest.shape[1]), wanted, share)
+        exactly = binomial(np.arange(1, K + 1), wanted, share)
+        likely = np.cumsum(exactly[::-1])[::-1][: self.nearest.shape[1]]
         counts = likely[rank] * _returned(self._tied[query, rank], share)
         by_estimate = np.argsort(self.bits, axis=1, kind="stable")
         place = np.argsort(by_estimate, axis=1)[query, at]
@@ -364,7 +365,7 @@ class Places:
         rough = np.round(PLACES_EXACT * PLACES_STEP ** np.arange(PLACES_STEPS))
         places = np.unique(np.append(np.arange(PLACES_EXACT), rough).astype(np.int64))
         self.places = places[places <= max(PLACES_EXACT, KEPT / share)]
-        self.chances = binom.pmf(np.arange(KEPT)[:, None], self.places[None], share)
+        self.chances = binomial(np.arange(KEPT)[:, None], self.places[None], share)
 
     def within(self, before: Ints, weights: Floats, bounds: Ints) -> Floats:
         """How likely fewer than each bound come before each row: an array (rows, bounds)."""
@@ -380,6 +381,17 @@ class Places:
         of_seen = chances * places
         of_seen /= of_seen.sum(axis=1, keepdims=True)
         return np.asarray((of_seen @ (self.places[:, None] < bounds))[at])
+
+
+def binomial(count: Ints, of: Ints | int, share: float) -> Floats:
+    """How likely so many of so many rows are in a part that is that share of the table.
+
+    scipy.stats has the same function, and takes longer to import than everything else of an updater.
+    """
+    others = np.maximum(of - count, 0)
+    logarithm = gammaln(of + 1.0) - gammaln(count + 1.0) - gammaln(others + 1.0)
+    logarithm += xlogy(count, share) + xlog1py(others, -share)
+    return np.asarray(np.where(count <= of, np.exp(logarithm), 0.0))
 
 
 def _returned(tied: Ints, share: float) -> Floats:

@@ -109,8 +109,6 @@ def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Posit
     found, version, options, rows, metrics = json.loads(str(arrays["head"]))
     if (found, version, options) != (kind, index.version, options_text(index)):
         return None
-    if int(index.options["neighbors"]):
-        return None  # the nearest rows found so far were not saved
 
     def below(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}

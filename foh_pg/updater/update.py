@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foh_pg.errors import BuildError
 from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
-from foh_pg.tables.index_row import IndexRow, find_index, read_index
+from foh_pg.tables.index_row import find_index, read_index
 from foh_pg.updater.batch import read_batch
 from foh_pg.updater.follow import follow
 from foh_pg.updater.handover import Handover, load_handover
@@ -33,7 +33,7 @@ LAG = """
 SELECT extract(epoch FROM pg_catalog.clock_timestamp() - (
     SELECT t.written_at FROM {stream} t ORDER BY t.seq LIMIT 1))::float8
 """
-RESHAPED = "homes, neighbors or label_weight of the index were changed: everything is encoded again"
+WEIGHED_OTHERWISE = "option label_weight of the index was changed: every row is encoded again"
 PLANNED = "SELECT EXISTS (SELECT FROM foh.model_state WHERE index = {id} AND version = 0 AND name = 'plan')"
 
 
@@ -78,8 +78,8 @@ def update(
                 run.note("discarded a build that was interrupted")
                 discard_plan(session)
             handover = load_handover(session, found)
-            if handover.reshaped(found):
-                run.note(RESHAPED)
+            if handover.weighed_otherwise(found):
+                run.note(WEIGHED_OTHERWISE)
                 full = True
             if not found.filled:
                 run.note("the index includes further columns: all lists are filled again")
@@ -122,7 +122,7 @@ def take_in(
         install(session, run, change)
         state, run.more = state.after(change), False
         if make is refill:
-            full, last = False, written_meanwhile(session, run, state.index)
+            full, last = False, written_meanwhile(session, run)
 
 
 def end_of_stream(session: Session, run: Run) -> int | None:
@@ -133,12 +133,12 @@ def end_of_stream(session: Session, run: Run) -> int | None:
     return last
 
 
-def written_meanwhile(session: Session, run: Run, index: IndexRow) -> int | None:
+def written_meanwhile(session: Session, run: Run) -> int | None:
     """The last entry that was written while a filling was at work: such entries name centers that are gone.
 
     None where these entries must wait for the next run, since all rows would have to be read once more.
     """
     pull(session, run)
-    if int(index.options["neighbors"]) > 0 or session.one(RESYNC)[0]:
+    if session.one(RESYNC)[0]:
         return None
     return end_of_stream(session, run)

@@ -25,7 +25,7 @@ METRICS = (
     ("foh_rows_total", "counter", "Stream entries consumed."),
     ("foh_lists_encoded_total", "counter", "Lists encoded again."),
     ("foh_rows_encoded_total", "counter", "Rows encoded again."),
-    ("foh_last_run_failed", "gauge", "Whether an error ended the last run, whoever ran it."),
+    ("foh_last_run_failed", "gauge", "Whether an error ended the last run, by any updater."),
     ("foh_index_ready", "gauge", "Whether the index is built and can be read."),
     ("foh_index_version", "gauge", "Version of the index."),
     ("foh_index_rows", "gauge", "Rows in the lists of the index."),
@@ -79,7 +79,7 @@ disable_created_metrics()
 
 
 class Counters:
-    """Counters and gauges by name and labels; written by the watcher, read by whoever scrapes."""
+    """Counters and gauges by name and labels; written by the watcher, read by Prometheus."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

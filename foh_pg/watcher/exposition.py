@@ -1,4 +1,4 @@
-"""What a watcher serves: /metrics for Prometheus, /healthz for whoever restarts it, pages for people."""
+"""What a watcher serves: /metrics for Prometheus, /healthz for its supervisor, and pages for people."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Watcher:
                 raise
             wait = trouble.backoff.fail()
             trouble.message, trouble.until = one_line(error), time.monotonic() + wait
-            # An error that nobody foresaw is ours: the other indexes go on, and the log has the traceback.
+            # Any other error is a fault of ours: the other indexes go on, and the log has the traceback.
             ours = None if isinstance(error, (FohError, psycopg.Error)) else error
             log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
             return False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from foh_pg.learners import Learner
 from foh_pg.quality import relevance
@@ -54,7 +56,7 @@ class Settings:
             "bits": list(self.bits),
             "seeds": list(self.seeds),
             "methods": {m.name: {"learner": m.learner, **m.options} for m in self.methods},
-            "protocol": self.protocol.describe(),
+            "protocol": dict(vars(self.protocol)),
         }
 
 
@@ -132,7 +134,7 @@ def _hidden_steps(split: Split, settings: Settings) -> Iterator[Step]:
 
 
 def _arrival_steps(split: Split, settings: Settings) -> Iterator[Step]:
-    ordered = split.by_label()
+    ordered = by_label(split)
     for method in settings.methods:
         yield _step("arrival", method, ordered, settings.extra_bits[0])
 
@@ -167,17 +169,17 @@ def evaluate(experiment: str, method: Method, split: Split, bits: int) -> Iterat
         "bits": bits,
         "seed": split.seed,
         "data": split.data.name,
-        **split.sizes(),
+        **_sizes(split),
         "bytes_per_row": -(-bits // 8),
         "train_seconds": round(seconds, 4),
         "rows_per_second": round(len(split.stream) / seconds, 1),
     }
     quality = relevance.measure(relevance.by_codes(asked, learner.encode(X[base])), split)
-    yield {**common, "codes": "symmetric", "stored_labels": False, **quality.describe()}
+    yield {**common, "codes": "symmetric", "stored_labels": False, **_figures(quality)}
     if getattr(learner, "label_projection_", None) is not None and method.role != "ablation":
         anchored = learner.encode(X[base], split.data.labels(base))
         quality = relevance.measure(relevance.by_codes(asked, anchored), split)
-        yield {**common, "codes": "anchored", "stored_labels": True, **quality.describe()}
+        yield {**common, "codes": "anchored", "stored_labels": True, **_figures(quality)}
 
 
 def _hidden(split: Split, bits: int, share: float) -> Iterator[Record]:
@@ -190,11 +192,11 @@ def _hidden(split: Split, bits: int, share: float) -> Iterator[Record]:
     asked = learner.encode(X[split.queries])
     for kind, labels in (("symmetric", None), ("anchored", known.data.labels(base))):
         quality = relevance.measure(relevance.by_codes(asked, learner.encode(X[base], labels)), split)
-        yield {**common, "method": "foh", "codes": kind, **quality.describe()}
+        yield {**common, "method": "foh", "codes": kind, **_figures(quality)}
     classifier = Classifier.fit(known)
     chances = classifier.project(X[split.queries]) + classifier.shares
     quality = relevance.measure(filter_by_label(chances, known), split)
-    yield {**common, "method": "classify and filter", "codes": "none", **quality.describe()}
+    yield {**common, "method": "classify and filter", "codes": "none", **_figures(quality)}
 
 
 def _references(split: Split) -> Iterator[Record]:
@@ -207,10 +209,10 @@ def _references(split: Split) -> Iterator[Record]:
             "bits": None,
             "seed": split.seed,
             "data": split.data.name,
-            **split.sizes(),
+            **_sizes(split),
             "bytes_per_row": reference.bytes_per_row,
             "train_seconds": round(reference.seconds, 4),
-            **reference.quality.describe(),
+            **_figures(reference.quality),
         }
 
 
@@ -241,3 +243,37 @@ def _updating(split: Split, bits: int) -> Iterator[Record]:
         common = {"experiment": "updating", "method": name, "bits": bits, "seed": split.seed}
         for every, pooled in pooling.updating(learner, split, EVERY).items():
             yield {**common, "data": split.data.name, "every": every, **pooled.describe()}
+
+
+def by_label(split: Split) -> Split:
+    """The same split with a stream in which labels come one after another.
+
+    A row goes by the label of its own that comes first in a random order of all labels.
+    """
+    rng = np.random.Generator(np.random.PCG64([split.seed, 1]))
+    rank = rng.permutation(len(split.data.label_names))
+    sets = split.data.sets
+    first = np.array([rank[sets.row(int(i))].min(initial=len(rank)) for i in split.stream])
+    return replace(split, stream=split.stream[np.argsort(first, kind="stable")])
+
+
+def _sizes(split: Split) -> Record:
+    """How many rows came to be what; small data sets fall short of the protocol."""
+    return {
+        "queries": len(split.queries),
+        "base": len(split.base),
+        "stream": len(split.stream),
+        "batch": split.batch,
+    }
+
+
+def _figures(quality: relevance.Quality) -> Record:
+    """Plain numbers, rounded to what they are worth."""
+    return {
+        "map": round(quality.mean_average_precision, 5),
+        "precision_at": {str(k): round(value, 5) for k, value in quality.precision_at.items()},
+        "recall10": round(quality.recall, 5),
+        "both10": round(quality.both, 5),
+        "distance10": round(quality.distance, 5),
+        "curve": [round(float(value), 4) for value in quality.curve],
+    }

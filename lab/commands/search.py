@@ -114,7 +114,7 @@ def _run(data: Dataset, settings: Settings) -> Report:
     for record in records:
         if record["experiment"] == "server":
             found["versions"].update(record["versions"])
-    return Report("search", data.describe(), settings.describe(), found, records)
+    return Report("search", datasets.describe(data), settings.describe(), found, records)
 
 
 def read_clients(text: str) -> tuple[int, ...]:

@@ -49,5 +49,5 @@ def stream(data: str, json: Path | None, **given: Any) -> None:
             records.append(record)
             if not talk.is_terminal:
                 say(stream_tables.one_line(record))
-    made = Report("stream", loaded.describe(), settings.describe(), environment.describe(), records)
+    made = Report("stream", datasets.describe(loaded), settings.describe(), environment.describe(), records)
     deliver(made, json)

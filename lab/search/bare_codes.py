@@ -1,4 +1,4 @@
-"""Codes of an index of ours without its lists: in a graph, compared one by one, and made anew for a query."""
+"""Codes of an index of ours without its lists: in a graph, compared one by one, and made for a query."""
 
 from __future__ import annotations
 

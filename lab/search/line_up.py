@@ -9,31 +9,29 @@ from psycopg import sql
 from lab.search.bare_codes import codes_graph, codes_scan, reencoded
 from lab.search.bit_graph import bits_graph
 from lab.search.contenders import Contender
-from lab.search.ours import Budgets, ours, paper_pool
+from lab.search.ours import Budgets, ours
 from lab.search.pgvector import exact, graph, inverted, quantized
 from lab.search.supervised import classified, projected
 from lab.search.table import Rows
 
-# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first ten.
+# By the names that --contenders takes; the first two are in every comparison, `--quick` takes the first nine.
 NAMES = (
     "foh",
     "hnsw",
     "exact",
     "symmetric",
-    "pool",
     "encoded-again",
     "supervised",
     "classify",
     "our-bits",
     "signs",
-    "no-votes",
     "halfvec",
     "ivfflat",
     "code-graph",
     "code-scan",
     "symmetric-scan",
 )
-ALWAYS, QUICK = NAMES[:2], NAMES[:10]
+ALWAYS, QUICK = NAMES[:2], NAMES[:9]
 
 # The last ones with labels left out are for users who want nearly all of the exact nearest.
 BUDGETS = Budgets(
@@ -56,8 +54,6 @@ def line_up(rows: Rows, bits: int, quick: bool, names: Sequence[str] = ()) -> li
     everyone = {
         "foh": ours("anchored", "foh", bits, 1, budgets, dials),
         "symmetric": ours("symmetric", "foh, symmetric codes", bits, 0),
-        "no-votes": ours("voteless", "foh without votes", bits, 1, votes=False),
-        "pool": paper_pool("pool", bits, len(rows.base)),
         "hnsw": graph("pgvector HNSW", "items_graph", none, "vector_cosine_ops", ef),
         "exact": exact(),
         # Each of its answers takes seconds where there are a hundred thousand rows.

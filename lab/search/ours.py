@@ -1,4 +1,4 @@
-"""Indexes of ours: as they come, and with the pool of the paper."""
+"""Indexes of ours, with budgets and weights of labels of all kinds."""
 
 from __future__ import annotations
 
@@ -9,21 +9,8 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.updater import build as build_index
-from lab.accuracy import pooling
-from lab.search.bare_codes import code_of
 from lab.search.contenders import Contender, Form, arriving_in
 from lab.search.table import Rows, create_index
-
-# The search of the paper: the lists of the nearest centers, their rows ranked by code alone, which stands at
-# the end of their marks.
-POOL = sql.SQL(
-    "SELECT m.id FROM (SELECT v.x, {code} AS code FROM (SELECT %b::vector AS x OFFSET 0) v OFFSET 0) q"
-    " CROSS JOIN LATERAL ("
-    "SELECT l.id, min(substring(l.marks FROM length(l.marks) - {short})::bit({bits}) <~> q.code) AS distance"
-    " FROM (SELECT unnest(ids) AS id, unnest(marks) AS marks FROM {list} WHERE center = ANY (ARRAY("
-    "SELECT c.center FROM {place}(q.x, NULL) p, {nearest}(p.geometry, {probes}) c))) l GROUP BY l.id) m"
-    " ORDER BY m.distance LIMIT {k}"
-)
 
 
 def table_of(name: str) -> str:
@@ -56,7 +43,6 @@ def ours(
     label_weight: float,
     budgets: Budgets = NO_BUDGETS,
     dials: Sequence[float] = (),
-    votes: bool = True,
 ) -> Contender:
     """An index of ours: as it comes, and over a range of budgets (probes and shortlist) and of the dial."""
     forms = [
@@ -79,52 +65,7 @@ def ours(
         forms.append(_form(name, f"labels 0, recall {target:g}", 10, NEAREST, labels=0, recall=target))
     for probes in budgets.by_bits:
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
-    options = {"label_weight": label_weight, **({} if votes else {"weight_votes": 0})}
-    return _contender(name, title, bits, options, forms)
-
-
-def paper_pool(name: str, bits: int, rows: int) -> Contender:
-    """The pool of the paper: the rows nearest to each center by Hamming distance alone, and no others.
-
-    u, v and beta are those of its table for CIFAR-10; u and v are smaller where there are few rows. The codes
-    are the symmetric ones, as in the paper, and nothing else ranks: no geometry bits, no labels.
-    Its centers are means of rows and are found by embedding, where the paper draws rows at random and
-    compares codes.
-    """
-    options = pool_options(rows)
-    title = f"the paper's pool, u {options['centers']}, v {options['neighbors']}"
-    probes = int(options["probes"])
-    forms = [Form(f"β {probes}", k, pool_statement(name, bits, probes, k)) for k in (10, 100)]
-    return _contender(name, title, bits, options, forms)
-
-
-def pool_statement(name: str, bits: int, probes: int, k: int) -> sql.Composed:
-    """Read the lists of an index as the paper does.
-
-    Our search does more: it looks for newer entries in the stream, and leaves out rows that are gone.
-    """
-    return POOL.format(
-        code=code_of(name, bits, "x"),
-        short=sql.Literal(bits - 1),
-        bits=sql.Literal(bits),
-        list=sql.Identifier("foh", f"{name}_list"),
-        place=sql.Identifier("foh", f"{name}_place"),
-        nearest=sql.Identifier("foh", f"{name}_nearestcenters"),
-        probes=sql.Literal(probes),
-        k=sql.Literal(k),
-    )
-
-
-def pool_options(rows: int) -> dict[str, Any]:
-    """Options that turn an index into the pool of the paper."""
-    centers, neighbors = pooling.sizes(rows)
-    return {
-        "centers": centers,
-        "homes": 0,
-        "neighbors": neighbors,
-        "probes": min(pooling.PROBES, centers),
-        "label_weight": 0,
-    }
+    return _contender(name, title, bits, {"label_weight": label_weight}, forms)
 
 
 def _contender(

@@ -1,4 +1,4 @@
-"""The paper's table of updating time and query time: what a stage costs with a pool and without one.
+"""The paper's table of updating time and query time: what a stage costs with lists and without them.
 
 Rows arrive in batches; after each the hash functions are new. Whoever has lists encodes those again that the
 new functions changed, and reads a few for a query. Whoever has none encodes every row again and compares all
@@ -24,11 +24,10 @@ from lab.search import table
 from lab.search.bare_codes import code_of
 from lab.search.contenders import Form
 from lab.search.measure import Backend, interleave, judge_by
-from lab.search.ours import pool_options, pool_statement
 from lab.summary import Record
 
 K = 100
-LISTS, POOL, ALL = "foh", "the paper's pool", "no pool, all encoded again"
+LISTS, ALL = "foh", "no pool, all encoded again"
 
 # What the paper counts as training, not as updating.
 LEARNING = ("learn", "compare")
@@ -43,19 +42,18 @@ SCAN = sql.SQL("SELECT id FROM all_codes ORDER BY code <~> {} LIMIT {}")
 class Plan:
     """How many batches of how many rows arrive, and how many queries ask after each.
 
-    The other rows are there before. `pool` are the options of the paper's pool.
+    The other rows are there before.
     """
 
     stages: int
     batch: int
     queries: int
     bits: int
-    pool: dict[str, Any]
 
     @classmethod
     def of(cls, rows: int, stages: int, queries: int, bits: int) -> Plan:
         """The paper's batches of 2 000, smaller where that would be more than half of the rows."""
-        return cls(stages, max(1, min(2000, rows // (2 * stages))), queries, bits, pool_options(rows))
+        return cls(stages, max(1, min(2000, rows // (2 * stages))), queries, bits)
 
 
 @dataclass
@@ -109,8 +107,7 @@ def measure(dsn: str, rows: table.Rows, plan: Plan, say: Callable[[str], None]) 
             arrived = start + stage * plan.batch
             table.insert(connection, rows, np.arange(arrived - plan.batch, arrived))
             costs = {
-                LISTS: _spent(connection, partial(_update, "lists")),
-                POOL: _spent(connection, partial(_update, "pool")),
+                LISTS: _spent(connection, _update),
                 ALL: _spent(connection, partial(_encode_all, rows=rows, bits=plan.bits)),
             }
             asked = _ask(connection, table.Rows(rows.data, rows.base[:arrived], rows.queries), plan)
@@ -132,9 +129,7 @@ def _prepare(dsn: str, connection: psycopg.Connection[Any], rows: table.Rows, st
     # A batch is to make a stage also where some of its rows are held out.
     options = {"label_weight": 0, "learn_rows": max(1, plan.batch // 2)}
     table.create_index(connection, "lists", plan.bits, options)
-    table.create_index(connection, "pool", plan.bits, {**options, **plan.pool})
-    for name in ("lists", "pool"):
-        updater.build(dsn, name)
+    updater.build(dsn, "lists")
     connection.execute(
         sql.SQL("CREATE TABLE all_codes (id bigint, code bit({}))").format(sql.Literal(plan.bits))
     )
@@ -149,8 +144,8 @@ def _spent(
     return {**spent.figures(), "rows_encoded": encoded}
 
 
-def _update(index: str, connection: psycopg.Connection[Any], spent: Spent) -> int:
-    return updater.update(connection, index, progress=spent).rows_encoded
+def _update(connection: psycopg.Connection[Any], spent: Spent) -> int:
+    return updater.update(connection, "lists", progress=spent).rows_encoded
 
 
 def _encode_all(connection: psycopg.Connection[Any], _spent: Spent, *, rows: table.Rows, bits: int) -> int:
@@ -174,7 +169,6 @@ def _encode_all(connection: psycopg.Connection[Any], _spent: Spent, *, rows: tab
 def _ask(connection: psycopg.Connection[Any], rows: table.Rows, plan: Plan) -> dict[str, Record]:
     forms = [
         (LISTS, Form("", K, SEARCH.format(sql.Identifier("foh", "lists_search"), sql.Literal(K)))),
-        (POOL, Form("", K, pool_statement("pool", plan.bits, plan.pool["probes"], K))),
         (ALL, Form("", K, SCAN.format(code_of("lists", plan.bits), sql.Literal(K)))),
     ]
     rows = table.Rows(rows.data, rows.base, rows.queries[: plan.queries])

@@ -127,12 +127,11 @@ MEANS = (
 )
 STAGES = (
     "Means over the stages, for the first 100, of bits alone: nothing is read from the table. foh ranks by "
-    "geometry bits and by what it knows of labels; the paper's pool, and who has none, rank symmetric codes "
+    "geometry bits and by what it knows of labels; without lists, symmetric codes are ranked "
     "by Hamming distance. Recall counts the exact nearest, distance is the mean cosine distance. Updating is "
     "all of a run but learning, with CPU of the updater and of its process in the server. Without a pool, "
-    "all rows are encoded in the client with the hash functions that foh has learned, and stored. This "
-    "package looks for the rows nearest to the centers of the paper's pool among all rows anew, so that pool "
-    "saves nothing when it is updated. The paper's own figures are of arrays in memory, in MATLAB."
+    "all rows are encoded in the client with the hash functions that foh has learned, and stored. The "
+    "paper's own figures are of arrays in memory, in MATLAB."
 )
 STAGE_COLUMNS = (
     "",

@@ -71,7 +71,7 @@ def steps(dsn: str, rows: table.Rows) -> list[tuple[str, Callable[[], None]]]:
         say("check", "items"),
         say("check", "items", "--repair"),
         say("build", "items", "--again"),
-        say("rollback", "items", "--to=3", "--yes"),
+        say("build", "items", "--version=3"),
         say("check", "items"),
         say("drop-index", "items", "--yes"),
         say("migrate", "--to=base", "--yes"),

@@ -46,7 +46,7 @@ def finish(
         for record in run(data, settings, say):
             records.append(record)
             say(stream_tables.one_line(record))
-    made = Report(name, data.describe(), settings.describe(), environment.describe(), records)
+    made = Report(name, datasets.describe(data), settings.describe(), environment.describe(), records)
     if given.json is not None:
         formats.write_json(made, given.json)
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)

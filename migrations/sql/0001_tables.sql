@@ -33,8 +33,6 @@ CREATE TABLE foh.index (
     distance         text NOT NULL CHECK (distance IN ('cosine', 'l2', 'ip')),
     options          jsonb NOT NULL,
     row_triggers     boolean NOT NULL,
-    -- Whether a row may be in several lists. Once it could be, that stays: options change at once, lists with an update.
-    several          boolean NOT NULL DEFAULT false,
     -- The fence of every updater: UPDATE ... SET version = new WHERE version = old.
     version          bigint NOT NULL DEFAULT 1,
     status           text NOT NULL CHECK (status IN ('building', 'ready')),

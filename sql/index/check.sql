@@ -37,7 +37,7 @@ WITH marker AS (
           WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)) u
     WHERE $2 = 1 OR abs(hashtextextended(u.key::text, 0) % $2) = $1
 ), item AS MATERIALIZED (
-    SELECT i.key, i.home, i.others FROM {item} i, marker m
+    SELECT i.key, i.home FROM {item} i, marker m
     WHERE m.truncated = 0 AND ($2 = 1 OR abs(hashtextextended(i.key::text, 0) % $2) = $1)
 ), present AS MATERIALIZED (
     -- The bits of a far row are not computed: sums over its numbers might overflow.
@@ -64,7 +64,7 @@ WITH marker AS (
 )
 SELECT 1, 'a row of the source is in no list and not in the stream', p.key::text, NULL::int, NULL::text
 FROM present p, marker m
-WHERE NOT m.exact AND p.usable AND {homes} > 0 AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
+WHERE NOT m.exact AND p.usable AND NOT EXISTS (SELECT FROM current c WHERE c.key = p.key)
   AND NOT EXISTS (SELECT FROM newest n WHERE n.key = p.key AND n.op = 'u')
   AND NOT EXISTS (SELECT FROM model o CROSS JOIN LATERAL (SELECT unnest(o.far::{key_type}[]) AS key) f WHERE f.key = p.key)
 UNION ALL
@@ -95,14 +95,14 @@ UNION ALL
 SELECT 1, 'a row is in a list more than once', l.key::text, l.center, format('%s times', count(*))
 FROM listed l GROUP BY l.key, l.center HAVING count(*) > 1
 UNION ALL
-SELECT 1, 'a row is in more lists than it has homes', l.key::text, NULL, format('%s lists', count(*))
-FROM listed l WHERE NOT (SELECT i.several FROM foh.index i WHERE i.id = {id}) GROUP BY l.key HAVING count(*) > 1
+SELECT 1, 'a row is in more than one list', l.key::text, NULL, format('%s lists', count(DISTINCT l.center))
+FROM listed l GROUP BY l.key HAVING count(DISTINCT l.center) > 1
 UNION ALL
 SELECT 1, 'a row is not in the list of its home', i.key::text, i.home, NULL
 FROM item i WHERE NOT EXISTS (SELECT FROM listed l WHERE l.key = i.key AND l.center = i.home)
 UNION ALL
 SELECT 1, 'a list holds a row that has no home', l.key::text, l.center, NULL
-FROM listed l WHERE NOT EXISTS (SELECT FROM item i WHERE i.key = l.key AND (i.home = l.center OR l.center = ANY (i.others)))
+FROM listed l WHERE NOT EXISTS (SELECT FROM item i WHERE i.key = l.key AND i.home = l.center)
 UNION ALL
 SELECT 1, 'the length of a list is not what its center says', NULL, c.center, format('%s rows, recorded %s', coalesce(l.n, 0), c.length)
 FROM marker m CROSS JOIN {center} c LEFT JOIN (SELECT l.center, sum(cardinality(l.ids)) AS n FROM {list} l GROUP BY l.center) l ON l.center = c.center
@@ -123,15 +123,12 @@ FROM (SELECT t.key, t.center, t.version, t.op, t.fresh, lag(true, 1, false) OVER
 JOIN model m ON m.version = e.version LEFT JOIN item i ON i.key = e.key
 WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
--- One row in ten thousand may be so: lists are looked through one after the other, some in every update. Of rows with several homes one in a
--- hundred: they only follow the pieces of lists that are split, and not to new centers nearby.
+-- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
 SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
-FROM (SELECT min(c.key::text) AS key, bool_or(c.read) AS read
-      FROM (SELECT c.key, c.center = ANY (ARRAY(SELECT n.center FROM {nearest_centers}(p.geometry, m.probes) n)) AS read
-            FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
-            WHERE NOT (SELECT m.exact FROM marker m) AND {homes} > 0 AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) c
-      GROUP BY c.key) h
-HAVING CASE WHEN {homes} > 1 THEN 100 ELSE 10000 END * count(*) FILTER (WHERE NOT h.read) > count(*)
+FROM (SELECT c.key::text, c.center = ANY (ARRAY(SELECT n.center FROM {nearest_centers}(p.geometry, m.probes) n)) AS read
+      FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
+      WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) h
+HAVING 10000 * count(*) FILTER (WHERE NOT h.read) > count(*)
 UNION ALL
 -- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never
 -- exceed three times the bound. Two bits in a thousand are allowed for rounding.
@@ -145,7 +142,7 @@ $body$;
 
 -- foh: function repair, called by updaters
 -- Compares source, stream and lists in one snapshot and queues the keys in which they differ. Keys only, without bits
--- or tombstones: whoever reads such an entry looks at the row as it is then, so that a writer who commits meanwhile,
+-- or tombstones: a search or an update that reads such an entry looks at the row as it is then, so that a writer who commits meanwhile,
 -- with a lower sequence number, is not undone.
 CREATE OR REPLACE FUNCTION {repair}() RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql SECURITY DEFINER

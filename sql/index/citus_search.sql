@@ -6,21 +6,21 @@
 -- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted at a distance below reach. resync: one
 -- of the entries says that the whole table must be read again, or too many keys are without a vector.
 CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, wanted bigint,
-                                     OUT keys {key_type}[], OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
+                                     {keys_out}, OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = on
 SET jit = off
 AS $body$
 DECLARE
-    parts constant text := (SELECT string_agg(format('SELECT i.key, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
+    parts constant text := (SELECT string_agg(format('SELECT {k_of_i}, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
                             FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
 BEGIN
     EXECUTE $sql$
-        SELECT array_agg(e.key), array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
-        FROM (SELECT i.key, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
-              WHERE i.op <> 'd' ORDER BY 4 NULLS FIRST LIMIT $2) e$sql$
-    INTO keys, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
+        SELECT {k_gathered_of_e}, array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
+        FROM (SELECT {k_of_i}, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
+              WHERE i.op <> 'd' ORDER BY distance NULLS FIRST LIMIT $2) e$sql$
+    INTO {keys_names}, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
     reach := {noted_distance};
 END
 $body$;
@@ -28,11 +28,11 @@ $body$;
 -- foh: node read, if distributed
 -- The step of a search that a node does for all shards it has: reads the rows of the keys found, and the nearest of those that wait in
 -- the inbox, with the rights of the caller, so that policies and the filter hold. shards, inboxes: the numbers of the shards that the
--- coordinator knows to be here; homes: the shard of each key; places: a number of each key; path: the search_path of the caller, in which
+-- coordinator knows to be here; keys_1 and so on: the columns of the keys; homes: the shard of each key; places: a number of each key; path: the search_path of the caller, in which
 -- the filter was written.
--- Returns arrays of keys, of distances and of places, null where the key waits, as three texts. Null where a shard is not here any more, or
+-- Returns arrays, as texts: of distances, of places, null where the key waits, and of the columns of the keys. Null where a shard is not here any more, or
 -- to be asked again; a single word where the lists cannot answer.
-CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], keys {key_type}[], homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
+CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], {keys_arguments}, homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
                                   params jsonb, path text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -40,7 +40,7 @@ SET plan_cache_mode = force_generic_plan
 -- The lookup by key is pinned: the plan may have been made when the shards were empty.
 SET enable_seqscan = off
 SET enable_bitmapscan = off
-SET jit = off
+SET jit = off{iso_dates}
 AS $body$
 DECLARE
     count constant int := cardinality(shards);
@@ -53,26 +53,26 @@ DECLARE
     -- The shards for which something may wait, and their inboxes.
     late_shards bigint[];
     late_inboxes bigint[];
-    late_keys {key_type}[];
+    {late_variables}
     late_homes bigint[];
     cut boolean := false;
     reach float8;
     resync boolean;
     -- Several entries of an inbox may be about one key, and the row may have been deleted since.
     most bigint := 2 * k::bigint + 16;
-    all_keys {key_type}[] := keys;
+    {all_variables}
     all_homes bigint[] := homes;
     all_places bigint[] := places;
     -- For each key the row out of its shard: that of no other shard is looked up, since PostgreSQL tests the number of the shard first.
     -- Numbers of shards and the filter go in between.
     opening constant text := $sql$
-        SELECT ARRAY[pg_catalog.array_agg(r.key)::pg_catalog.text, pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text]
-        FROM (SELECT s.key, {node_distance} AS distance, k.place
-              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS key, pg_catalog.unnest($4) AS home, pg_catalog.unnest($5) AS place) k
+        SELECT ARRAY[pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text, {k_texts_of_r}]
+        FROM (SELECT {k_of_k}, {node_distance} AS distance, k.place
+              FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS home, pg_catalog.unnest($4) AS place, {given_as_k}) k
               CROSS JOIN LATERAL ($sql$;
-    lookup constant text := $sql$SELECT s.{key_name} AS key, {to_vector} AS x FROM $sql$ || {source_prefix};
-    by_key constant text := $sql$ AND s.{key_name} OPERATOR(pg_catalog.=) k.key$sql$;
-    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $6 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $6$sql$;
+    lookup constant text := $sql$SELECT {to_vector} AS x FROM $sql$ || {source_prefix};
+    by_key constant text := $sql$ AND {s_is_k}$sql$;
+    closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $5 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $5$sql$;
     statement text;
     answer text[];
 BEGIN
@@ -97,7 +97,7 @@ BEGIN
             IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
                 DEALLOCATE {plan};
             END IF;
-            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, {key_type}[], bigint[], bigint[], float8) AS ' || statement;
+            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, bigint[], bigint[], float8, {keys_types}) AS ' || statement;
             PERFORM set_config('foh.{plan}', prepared::text, false);
         END IF;
     END LOOP;
@@ -108,33 +108,33 @@ BEGIN
     END IF;
     LOOP
         IF late_shards IS NOT NULL THEN
-            SELECT w.keys, w.homes, w.cut, w.reach, w.resync INTO late_keys, late_homes, cut, reach, resync
+            SELECT {keys_of_w}, w.homes, w.cut, w.reach, w.resync INTO {late_names}, late_homes, cut, reach, resync
             FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, most) w;
             IF resync THEN
                 RETURN ARRAY['resync'];
             END IF;
-            SELECT pg_catalog.array_agg(w.key), pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO all_keys, all_homes, all_places
-            FROM (SELECT DISTINCT l.key, l.home, NULL::bigint AS place FROM (SELECT pg_catalog.unnest(late_keys) AS key, pg_catalog.unnest(late_homes) AS home) l
+            SELECT {k_gathered_of_w}, pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO {all_names}, all_homes, all_places
+            FROM (SELECT DISTINCT {k_of_l}, l.home, NULL::bigint AS place FROM (SELECT {late_as_k}, pg_catalog.unnest(late_homes) AS home) l
                   UNION ALL
-                  SELECT f.* FROM (SELECT pg_catalog.unnest(keys) AS key, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
-                  WHERE (f.key OPERATOR(pg_catalog.=) ANY (late_keys)) IS NOT TRUE) w;
+                  SELECT f.* FROM (SELECT {keys_as_k}, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
+                  WHERE NOT EXISTS (SELECT FROM (SELECT {late_as_k}) l WHERE {k_columns_are})) w;
         END IF;
         IF filter IS NULL AND own THEN
             BEGIN
-                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, %L)', query, all_keys, all_homes, all_places, max_distance) INTO answer;
+                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, {keys_formats})', query, all_homes, all_places, max_distance, {all_names}) INTO answer;
             EXCEPTION WHEN invalid_sql_statement_name THEN
                 -- On the coordinator this is the session of the caller, who may have said DEALLOCATE ALL.
                 PERFORM pg_catalog.set_config('foh.{plan}', '', false);
                 RETURN NULL;
             END;
         ELSE
-            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_keys, all_homes, all_places, max_distance;
+            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_homes, all_places, max_distance, {all_names};
         END IF;
         EXIT WHEN NOT cut OR reach OPERATOR(pg_catalog.>) (max_distance OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8);
         -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
         -- noted may be rounded.
         EXIT WHEN k OPERATOR(pg_catalog.<=) (
-            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[2]::pg_catalog.float8[]) AS distance, pg_catalog.unnest(answer[3]::bigint[]) AS place) r
+            SELECT pg_catalog.count(*) FROM (SELECT pg_catalog.unnest(answer[1]::pg_catalog.float8[]) AS distance, pg_catalog.unnest(answer[2]::bigint[]) AS place) r
             WHERE r.place IS NULL AND r.distance OPERATOR(pg_catalog.<=) (reach OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8));
         most := most OPERATOR(pg_catalog.*) 4;
     END LOOP;
@@ -145,9 +145,9 @@ $body$;
 -- foh: function moment, if distributed, called by readers
 -- What a search compares before and after it has asked the nodes, and where the shards are. If version, last and placements have not
 -- changed, no pull has taken anything out of the inbox and no shard has moved in between. Numbers of placements only grow, so their sum
--- grows with every move. whole: all shards are known. The arrays have a place for each shard, in the order of the hashes of their keys.
+-- grows with every move. whole: all shards are known. The arrays have a place for each shard, in the order of the hashes in them.
 CREATE OR REPLACE FUNCTION {moment}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean,
-                                    OUT shards bigint[], OUT inboxes bigint[], OUT tokens {key_type}[], OUT firsts int[], OUT nodes int[])
+                                    OUT shards bigint[], OUT inboxes bigint[], OUT tokens {home_type}[], OUT firsts int[], OUT nodes int[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -174,10 +174,27 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT s.key, {node_distance}, {node_distance}
-        FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+        SELECT {k_of_s}, {node_distance} AS distance, {node_distance} AS score
+        FROM (SELECT {s_as_k}, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY 3, 1 LIMIT $3$sql$ USING query, params, k, max_distance;
+        )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY distance, {k_of_s} LIMIT $3$sql$ USING query, params, k, max_distance;
+END
+$body$;
+
+-- foh: function only_shard, if distributed, called by readers
+-- The only shard that has rows for which a filter may hold, as Citus plans the statement; null where there are several, or none.
+CREATE OR REPLACE FUNCTION {only_shard}(filter text, params jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $body$
+DECLARE
+    plan pg_catalog.json;
+BEGIN
+    EXECUTE $sql$EXPLAIN (FORMAT JSON, COSTS OFF) SELECT FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE (
+            $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
+        )$sql$ INTO plan USING params;
+    RETURN (SELECT d.shardid FROM pg_catalog.jsonb_path_query(plan::pg_catalog.jsonb, '$.**?(@."Task Count" == 1)."Tasks".**."Relation Name"') AS r (name)
+            JOIN pg_catalog.pg_dist_shard d ON d.shardid OPERATOR(pg_catalog.=) pg_catalog.substring(r.name OPERATOR(pg_catalog.#>>) '{}', '[0-9]+$')::bigint
+            WHERE d.logicalrelid OPERATOR(pg_catalog.=) {source_oid}::pg_catalog.oid LIMIT 1);
 END
 $body$;
 
@@ -194,7 +211,7 @@ LANGUAGE plpgsql VOLATILE ROWS 10 COST 10000
 SET citus.function_opens_transaction_block = off
 -- Planned once: Citus chooses the node when the plan is run.
 SET plan_cache_mode = force_generic_plan
-SET jit = off
+SET jit = off{iso_dates}
 AS $body$
 #variable_conflict use_variable
 DECLARE
@@ -212,8 +229,9 @@ DECLARE
     -- What the lists can tell of match; and filter and match in SQL, for the nodes.
     tests jsonb;
     condition pg_catalog.text;
-    -- The keys that match asks for, and the shards to ask.
-    key_among {key_column_type}[];
+    -- The values that match asks the distribution column for; the only shard that Citus finds the filter to need; and the shards to ask.
+    homes {home_type}[];
+    sole bigint;
     asked bigint[];
     more bigint;
     path pg_catalog.text;
@@ -243,6 +261,10 @@ BEGIN
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
             ]::boolean[] FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE false$sql$ USING params;
         condition := filter;
+        -- A filter with a query of its own could be about other tables.
+        IF pg_catalog.strpos(filter, {home_column}) OPERATOR(pg_catalog.>) 0 AND filter OPERATOR(pg_catalog.!~*) 'select' THEN
+            sole := {only_shard}(filter, params);
+        END IF;
     END IF;
     IF match IS NOT NULL THEN
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
@@ -252,14 +274,14 @@ BEGIN
         IF filter IS NULL AND NOT tests OPERATOR(pg_catalog.?) 'labels_none' THEN
             times := 1;
         END IF;
-        key_among := {key_among};
+        homes := {homes_asked};
     END IF;
     LOOP
         before := {moment}();
         IF tests IS NULL THEN
             near := {near}(query, k, reach, shortlist, recall, dial, times, again);
         ELSE
-            -- The coordinator has no statistics of the rows: nobody knows how many of them pass.
+            -- The coordinator has no statistics of the rows: how many of them pass is not known.
             near := {near_matching}(query, k, reach, shortlist, recall, dial, times, again, 0.25, tests);
         END IF;
         IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
@@ -272,30 +294,31 @@ BEGIN
         rows_keys := '{}';
         rows_distances := '{}';
         rows_places := '{}';
-        -- Citus finds the shard of a row by the hash of its key. A condition that names keys asks the nodes of their shards alone.
-        asked := CASE WHEN key_among IS NULL THEN before.shards
-                      ELSE ARRAY(SELECT before.shards[pg_catalog.width_bucket(pg_catalog.worker_hash(a.key{key_collate}), before.firsts)] FROM pg_catalog.unnest(key_among) AS a (key)) END;
+        -- Citus finds the shard of a row by the hash of its distribution column. A condition on that column asks the nodes of its shards alone.
+        asked := CASE WHEN homes IS NOT NULL
+                      THEN ARRAY(SELECT before.shards[pg_catalog.width_bucket(pg_catalog.worker_hash(a.home{home_collate}), before.firsts)] FROM pg_catalog.unnest(homes) AS a (home))
+                      WHEN sole OPERATOR(pg_catalog.=) ANY (before.shards) THEN ARRAY[sole] ELSE before.shards END;
         answer := '{}';
         FOR node IN
-            SELECT n.token, n.shards, n.inboxes, w.keys, w.homes, w.places
+            SELECT n.token, n.shards, n.inboxes, {keys_of_w}, w.homes, w.places
             FROM (SELECT n.node, (pg_catalog.array_agg(n.token))[1] AS token, pg_catalog.array_agg(n.shard) AS shards, pg_catalog.array_agg(n.inbox) AS inboxes
                   FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
                                pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n
                   WHERE n.shard OPERATOR(pg_catalog.=) ANY (asked) GROUP BY n.node) n
-            CROSS JOIN LATERAL (SELECT pg_catalog.array_agg(w.key) AS keys, pg_catalog.array_agg(before.shards[w.at]) AS homes, pg_catalog.array_agg(w.place) AS places
-                                FROM (SELECT w.key, w.place, pg_catalog.width_bucket(pg_catalog.worker_hash(w.key{key_collate}), before.firsts) AS at
-                                      FROM pg_catalog.unnest(near.keys) WITH ORDINALITY AS w (key, place)) w
-                                WHERE before.shards[w.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
+            CROSS JOIN LATERAL (SELECT {keys_split}, pg_catalog.array_agg(before.shards[e.at]) AS homes, pg_catalog.array_agg(e.place) AS places
+                                FROM (SELECT e.key, e.place, pg_catalog.width_bucket(pg_catalog.worker_hash({home_of_e}), before.firsts) AS at
+                                      FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.generate_subscripts(near.keys, 1)::bigint AS place) e) e
+                                WHERE before.shards[e.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
         LOOP
-            SELECT {read}(node.shards, node.inboxes, node.keys, node.homes, node.places, query_text, k, max_distance, condition, params, path) INTO answer
+            SELECT {read}(node.shards, node.inboxes, {keys_of_node}, node.homes, node.places, query_text, k, max_distance, condition, params, path) INTO answer
             FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
             EXIT WHEN answer IS NULL;
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
             ELSIF answer[1] IS NOT NULL THEN
-                rows_keys := rows_keys OPERATOR(pg_catalog.||) answer[1]::{key_type}[];
-                rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[2]::pg_catalog.float8[];
-                rows_places := rows_places OPERATOR(pg_catalog.||) answer[3]::pg_catalog.int8[];
+                rows_keys := rows_keys OPERATOR(pg_catalog.||) ARRAY(SELECT {key_of_u} FROM (SELECT {answered_as_k}) u);
+                rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[1]::pg_catalog.float8[];
+                rows_places := rows_places OPERATOR(pg_catalog.||) answer[2]::pg_catalog.int8[];
             END IF;
         END LOOP;
         since := {moment}();
@@ -303,7 +326,7 @@ BEGIN
                       OR coalesce(before.last, 0::pg_catalog.int8) OPERATOR(pg_catalog.<>) coalesce(since.last, 0::pg_catalog.int8);
         EXIT WHEN fallback;
         by_bits := near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL;
-        -- Of a row that waits nobody knows yet of what kind it is.
+        -- Of what kind a row is that waits is not known yet.
         SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
         FROM (SELECT e.key, CASE WHEN NOT by_bits OR e.bits IS NULL THEN e.distance END AS distance,
                      {score}(CASE WHEN NOT by_bits THEN e.distance WHEN e.bits IS NULL THEN e.distance OPERATOR(pg_catalog./) near.scale ELSE {bit_score}(e.bits) END,
@@ -313,7 +336,7 @@ BEGIN
               ORDER BY 3 LIMIT k) t;
         returned := coalesce(pg_catalog.cardinality(keys), 0);
         IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT pg_catalog.unnest(keys), pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
@@ -338,29 +361,29 @@ $body$;
 CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp{iso_dates}
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
 #variable_conflict use_column
 DECLARE
     near record;
-    wanted {key_type}[];
-    seen {key_type}[];
+    {keys_variables}
+    condition text := '';
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL, NULL);
     near := {near}($1, 10000000, $2, 0, NULL, 0, 1, false);
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     END IF;
-    IF near.fallback IS NOT NULL THEN
-        SELECT array_agg(s.{key_name}) INTO seen FROM {source} s WHERE s.{embedding} IS NOT NULL;
-    ELSE
-        wanted := near.keys || ARRAY(SELECT w.key FROM {inbox_keys}() AS w (key) WHERE w.key <> ALL (near.keys));
-        SELECT array_agg(s.{key_name}) INTO seen FROM {source} s WHERE s.{key_name} = ANY (wanted{key_collate}) AND s.{embedding} IS NOT NULL;
+    IF near.fallback IS NULL THEN
+        SELECT {keys_split} INTO {keys_names}
+        FROM (SELECT unnest(near.keys) AS key UNION SELECT {inbox_keys}()) e;
+        condition := $sql$ AND {s_is_among}$sql$;
     END IF;
-    RETURN QUERY SELECT e.key, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
-                 FROM (SELECT u.key, n.bits FROM unnest(seen) AS u (key)
+    EXECUTE $sql$SELECT {keys_gathered} FROM {source} s WHERE s.{embedding} IS NOT NULL$sql$ || condition INTO {keys_names} USING {keys_names};
+    RETURN QUERY SELECT {e_columns}, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
+                 FROM (SELECT u.key, n.bits FROM (SELECT {key_of_u} AS key FROM (SELECT {keys_as_k}) u) u
                        LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) n ON n.key = u.key) e;
 END
 $body$;

@@ -5,7 +5,7 @@
 -- of the table writes to the shard of the inbox with the same range, in the same transaction, and asks no other node.
 -- op: n(ote), d(elete: also of a row whose embedding cannot be used), t(runcate), r(esync: the key column is not what it was).
 CREATE TABLE {inbox} (
-    key        {key_type} NOT NULL,
+    {k_defined},
     entry      uuid NOT NULL DEFAULT gen_random_uuid(),
     op         "char" NOT NULL DEFAULT 'n',
     written_at timestamptz NOT NULL DEFAULT now(),
@@ -16,10 +16,10 @@ CREATE TABLE {inbox} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, toast_tuple_target = 8160);
 -- By this a shard is replicated while it moves under writes.
 ALTER TABLE {inbox} {inbox_identity};
--- A key for each shard: a statement about it is sent to the node where that shard is now.
-CREATE TABLE {token} (key {key_type} NOT NULL PRIMARY KEY);
+-- A value of the distribution column for each shard: a statement about it is sent to the node where that shard is now.
+CREATE TABLE {token} (key {home_type} NOT NULL PRIMARY KEY);
 GRANT SELECT ON {token} TO PUBLIC;
-SELECT create_distributed_table({inbox_text}, 'key', colocate_with => {source_text});
+SELECT create_distributed_table({inbox_text}, {home_k}, colocate_with => {source_text});
 SELECT create_distributed_table({token_text}, 'key', colocate_with => {source_text});
 
 -- foh: node note, if distributed
@@ -35,13 +35,16 @@ SET jit = off
 AS $body$
 DECLARE
     inbox text;
-    columns int;
+    -- Whether the columns of the key, the embedding, and all others are what they were.
+    has_key boolean;
+    has_embedding boolean;
+    has_others boolean;
     deadline timestamptz := clock_timestamp() + interval '10 seconds';
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         -- Noted once, by the trigger of the table; a shard that was moved has this trigger too.
         IF EXISTS (SELECT FROM pg_dist_partition p WHERE p.logicalrelid = TG_RELID) THEN
-            INSERT INTO {inbox} (key, op) VALUES ({key_zero}, 't');
+            INSERT INTO {inbox} ({k_columns}, op) VALUES ({key_zero}, 't');
         END IF;
         RETURN NULL;
     END IF;
@@ -58,44 +61,45 @@ BEGIN
         PERFORM pg_sleep(0.01);
     END LOOP;
     -- A column may have been renamed or retyped since. The write never fails for this.
-    SELECT count(*) FILTER (WHERE a.attname = {key_text} AND a.atttypid = {key_type_text}::regtype)
-           + count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = to_regtype({embedding_type_text}) AND a.atttypmod = {embedding_typmod}) * 2
-           + count(*) FILTER (WHERE a.attname IS NOT DISTINCT FROM {labels_text}::name) * 4
-           + count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod)) = ANY ({included_columns}::text[])) * 8 INTO columns
+    SELECT count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, NULL)) = ANY ({key_recorded}::text[])) = {key_count},
+           count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = to_regtype({embedding_type_text}) AND a.atttypmod = {embedding_typmod}) = 1,
+           count(*) FILTER (WHERE a.attname = {labels_text}::name) = num_nonnulls({labels_text}::name)
+           AND count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod)) = ANY ({included_columns}::text[])) = cardinality({included_columns}::text[])
+    INTO has_key, has_embedding, has_others
     FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped;
-    IF columns & 1 = 0 THEN
-        EXECUTE format('INSERT INTO %s (key, op) VALUES (%L, ''r'')', inbox, {key_zero});
+    IF NOT has_key THEN
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op) VALUES ({key_zero}, 'r')$sql$;
     ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE format('INSERT INTO %s (key, op) SELECT o.%I, ''d'' FROM old_rows o', inbox, {key_text});
-    ELSIF TG_OP = 'INSERT' AND columns & 2 = 2 THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT s.{key_name} AS key, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op) SELECT {s_columns}, 'd' FROM old_rows s$sql$;
+    ELSIF TG_OP = 'INSERT' AND has_embedding THEN
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op, x) SELECT {k_of_s}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT {s_as_k}, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
-        EXECUTE format('INSERT INTO %s (key) SELECT n.%I FROM new_rows n', inbox, {key_text});
-    ELSIF columns = (CASE WHEN {labels_text}::name IS NULL THEN 3 ELSE 7 END) + 8 * cardinality({included_columns}::text[]) THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ (key, op, x) SELECT s.key, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT coalesce(s.{key_name}, o.{key_name}) AS key, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON o.{key_name} = s.{key_name}
-                                                       WHERE s.{key_name} IS NULL OR o.{key_name} IS NULL OR {changed} OFFSET 0) s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}) SELECT {s_columns} FROM new_rows s$sql$;
+    ELSIF has_embedding AND has_others THEN
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op, x) SELECT {k_of_s}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT {s_or_o_as_k}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
+                                                       WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) s$sql$;
     ELSE
-        EXECUTE format('INSERT INTO %1$s (key) SELECT n.%2$I FROM new_rows n UNION SELECT o.%2$I FROM old_rows o', inbox, {key_text});
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}) SELECT {s_columns} FROM new_rows s UNION SELECT {s_columns} FROM old_rows s$sql$;
     END IF;
     RETURN NULL;
 END
 $body$;
 
 -- foh: function record_shards, if distributed
--- Writes down which shards the table has, which shard of the inbox lies beside each, and a key that leads to it. Does nothing where that
+-- Writes down which shards the table has, which shard of the inbox lies beside each, and a value of the distribution column that leads to it. Does nothing where that
 -- is written down already: the shards change when one is split, not when one moves.
 CREATE OR REPLACE FUNCTION {record_shards}() RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET row_security = off{iso_dates}
 AS $body$
 DECLARE
     known bigint[];
     present bigint[];
     number int := 0;
-    found {key_type};
+    found {home_type};
     leads bigint;
 BEGIN
     PERFORM foh._open({tables_text});
@@ -107,7 +111,7 @@ BEGIN
     DELETE FROM {shard} s WHERE s.shard <> ALL (present);
     WHILE EXISTS (SELECT FROM unnest(present) AS p (shard) WHERE NOT EXISTS (SELECT FROM {shard} s WHERE s.shard = p.shard)) LOOP
         number := number + 1;
-        found := {key_numbered};
+        found := {home_numbered};
         leads := get_shard_id_for_distribution_column({source_text}::regclass, found);
         IF NOT EXISTS (SELECT FROM {shard} s WHERE s.shard = leads) THEN
             INSERT INTO {token} (key) VALUES (found) ON CONFLICT DO NOTHING;
@@ -128,8 +132,11 @@ SET row_security = on
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
+DECLARE
+    {keys_variables}
 BEGIN
-    RETURN QUERY SELECT DISTINCT i.key FROM {inbox} i;
+    SELECT {k_gathered_of_e} INTO {keys_names} FROM (SELECT DISTINCT {k_of_i} FROM {inbox} i) e;
+    RETURN QUERY SELECT {keys_as_k};
 END
 $body$;
 
@@ -148,22 +155,83 @@ END
 $body$;
 
 -- foh: function source_rows, if distributed
--- The table, or the rows of some keys, for statements that join them with tables of foh: Citus would send such a statement to the nodes,
+-- The table, or the row of a key, for statements that join them with tables of foh: Citus would send such a statement to the nodes,
 -- where foh is not.
-CREATE OR REPLACE FUNCTION {source_rows}(keys {key_type}[] DEFAULT NULL) RETURNS SETOF {source}
+CREATE OR REPLACE FUNCTION {source_rows}(key {key_type} DEFAULT NULL) RETURNS SETOF {source}
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 -- Citus needs the values of the parameters to plan a statement.
 SET plan_cache_mode = force_custom_plan
 AS $body$
+#variable_conflict use_variable
+DECLARE
+    {key_variables}
 BEGIN
     PERFORM foh._open({tables_text});
-    IF keys IS NULL THEN
+    IF key IS NULL THEN
         RETURN QUERY SELECT s.* FROM {source} s;
     ELSE
-        RETURN QUERY SELECT s.* FROM {source} s WHERE s.{key_name} = ANY ($1{key_collate});
+        SELECT {parts_of_key} INTO {key_variable_names};
+        RETURN QUERY SELECT s.* FROM {source} s WHERE {s_is_variables};
     END IF;
+END
+$body$;
+
+-- foh: function rows, if distributed, called by updaters
+-- As the other one of this name. The nodes do not know the type of the key, and send its columns.
+CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
+                                  sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included_typed})
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
+SET row_security = off{iso_dates}
+-- Citus needs the values of the parameters to plan a statement.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+DECLARE
+    {keys_variables}
+    {key_variables}
+    condition text;
+BEGIN
+    PERFORM foh._open({tables_text});
+    SELECT {keys_split} INTO {keys_names} FROM (SELECT unnest(keys) AS key) e;
+    IF keys IS NOT NULL THEN
+        condition := $sql$({to_vector}) IS NOT NULL AND {s_is_among}$sql$;
+    ELSIF wanted IS NOT NULL THEN
+        condition := $sql$s.{embedding} IS NOT NULL$sql$ || CASE WHEN after IS NULL THEN '' ELSE $sql$ AND {s_is_after_parts}$sql$ END
+                     || $sql$ ORDER BY {key_order} LIMIT $sql$ || wanted;
+    ELSE
+        condition := $sql$({to_vector}) IS NOT NULL AND ('x' || left({key_digest}, 8))::bit(32)::bigint < $sql$ || held_out
+                     || $sql$ AND ('x' || substr({key_digest}, 9, 8))::bit(32)::bigint < $sql$ || sampled || $sql$ ORDER BY {key_order}$sql$;
+    END IF;
+    FOR {key_variable_names}, x, labels{included_names} IN
+        EXECUTE $sql$SELECT {s_columns}, {to_vector}, {labels_of}{included_of_s} FROM {source} s WHERE $sql$ || condition USING {keys_names}, {parts_of_after}
+    LOOP
+        key := {key_of_variables};
+        RETURN NEXT;
+    END LOOP;
+END
+$body$;
+
+-- foh: function found_labels, if distributed, called by readers
+-- The labels of rows that were found, with the rights of the caller, and the place of each row among the keys.
+CREATE OR REPLACE FUNCTION {found_labels}(keys {key_type}[]) RETURNS TABLE (place int, names text[])
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp{iso_dates}
+-- Citus needs the values of the parameters to plan a statement.
+SET plan_cache_mode = force_custom_plan
+AS $body$
+DECLARE
+    {keys_variables}
+    {key_variables}
+BEGIN
+    SELECT {keys_split} INTO {keys_names} FROM (SELECT unnest(keys) AS key) e;
+    FOR {key_variable_names}, names IN EXECUTE $sql$SELECT {s_columns}, {labels_read} FROM {source} s WHERE {s_is_among}$sql$ USING {keys_names} LOOP
+        place := array_position(keys, {key_of_variables});
+        RETURN NEXT;
+    END LOOP;
 END
 $body$;
 
@@ -181,23 +249,25 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE
     entries uuid[];
+    {keys_variables}
     keys {key_type}[];
     marked boolean;
 BEGIN
     PERFORM foh._open({tables_text});
     PERFORM {record_shards}();
-    SELECT array_agg(i.entry), array_agg(i.key) FILTER (WHERE i.op IN ('n', 'd')), bool_or(i.op NOT IN ('n', 'd')) INTO entries, keys, marked
-    FROM (SELECT i.entry, i.key, i.op FROM {inbox} i LIMIT most) i;
+    SELECT array_agg(i.entry), {keys_noted}, bool_or(i.op NOT IN ('n', 'd')) INTO entries, {keys_names}, marked
+    FROM (SELECT i.entry, {k_of_i}, i.op FROM {inbox} i LIMIT most) i;
+    keys := ARRAY(SELECT DISTINCT {key_of_u} FROM (SELECT {keys_as_k}) u);
     IF marked THEN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     END IF;
     IF keys_only THEN
-        INSERT INTO {stream} (key, op, version, center) SELECT DISTINCT k.key, 'u'::"char", 0, 0 FROM unnest(keys) AS k (key);
-    ELSIF keys IS NOT NULL THEN
+        INSERT INTO {stream} (key, op, version, center) SELECT unnest(keys), 'u', 0, 0;
+    ELSIF keys <> '{}' THEN
         INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT DISTINCT u.key FROM unnest(keys) AS u (key)) k
-              LEFT JOIN {rows}(keys => keys) w ON w.key = k.key{key_collate} OFFSET 0) v,
+        FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(keys) AS key) k
+              LEFT JOIN {rows}(keys => keys) w ON w.key = k.key OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     END IF;
     RETURN coalesce(entries, '{}');

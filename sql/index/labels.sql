@@ -24,6 +24,14 @@ BEGIN
 END
 $body$;
 
+-- foh: fragment voting_rows
+-- Reads keys, those of the rows that were found.
+            SELECT array_position(keys, {key_of_s}) AS place, {labels_read} AS names FROM {source_of_found}
+
+-- foh: fragment voting_rows, if distributed
+-- Reads keys, those of the rows that were found.
+            SELECT f.place, f.names FROM {found_labels}(keys) f
+
 -- foh: function labels, called by readers
 -- The k likeliest labels of a vector: the chance of each, and how many of the nearest rows with labels have it. The nearest rows vote, the
 -- first with the most weight; rows without labels have no vote, and further rows are asked once where too many lack labels.
@@ -58,7 +66,7 @@ BEGIN
         keys := ARRAY(SELECT {key_of_r} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0) WITH ORDINALITY r
                       WHERE {key_of_r} IS DISTINCT FROM without ORDER BY r.ordinality);
         WITH near AS MATERIALIZED (
-            SELECT array_position(keys, {key_of_s}) AS place, {labels_read} AS names FROM {source_of_found}
+            {voting_rows}
         ), voting AS MATERIALIZED (
             SELECT n.names, 1 / ({label_rank} + n.rank)::float8 AS weight
             FROM (SELECT d.names, row_number() OVER (ORDER BY d.place) AS rank
@@ -88,14 +96,19 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    r record;
+    -- The columns of the key one by one: the nodes of a distributed table do not know its type.
+    {key_variables}
+    {after_variables}
+    x {vector}.vector;
 BEGIN
-    FOR r IN SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s
-             WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
-               AND (after_key IS NULL OR {s_is_after_key})
-             ORDER BY {key_order} LIMIT wanted
+    FOR {key_variable_names}, x IN
+        SELECT {s_columns}, {to_vector} FROM {source} s
+        WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
+          AND (after_1 IS NULL OR {s_is_after_variables})
+        ORDER BY {key_order} LIMIT wanted
     LOOP
-        RETURN QUERY SELECT r.key, l.label, l.chance, l.neighbors FROM (SELECT) one LEFT JOIN {labels}(r.x, k) l ON true;
+        key := {key_of_variables};
+        RETURN QUERY SELECT key, l.label, l.chance, l.neighbors FROM (SELECT) one LEFT JOIN {labels}(x, k) l ON true;
     END LOOP;
 END
 $body$;

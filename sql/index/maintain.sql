@@ -77,8 +77,8 @@ BEGIN
     IF lost THEN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
         -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
-        INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT e.key, 'l', 0, 2147483647, true FROM {item} e WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e});
+        INSERT INTO {stream} (key, op, fresh)
+        SELECT e.key, 'l', true FROM {item} e WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e});
         GET DIAGNOSTICS queued = ROW_COUNT;
     END IF;
     IF attached <> '{}' THEN

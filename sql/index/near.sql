@@ -93,12 +93,12 @@ AS $body$
     FROM (SELECT (c.geometry OPERATOR({vector}.<~>) $1) * 2147483648::float8 + c.center::float8 AS both
           FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
                 WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
-                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 4))) c
+                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 8))) c
           ORDER BY 1 LIMIT $2) n
 $body$;
 
 -- foh: fragment found
--- Reads query_geometry, query_above, query_below, apart, lean, centers, first, truncated, replaced, looked and most. Returns the nearest keys,
+-- Reads query_geometry, query_above, query_below, apart, lean, centers, first, truncated, streamed, replaced, looked and most. Returns the nearest keys,
           -- as many as looked says. The template has it twice, each time inside a larger statement: so the keys are never stored in between.
           -- bits: an estimate of the distance. In how many bits two rows differ is the sum of the differences of their numbers, rounded. The
           -- bits of the query with its numbers moved up and down make the estimate finer, and let large differences count more,
@@ -106,11 +106,11 @@ $body$;
           SELECT e.key, e.marks, (e.distance + (e.geometry OPERATOR({vector}.<~>) query_above) + (e.geometry OPERATOR({vector}.<~>) query_below) - apart)::int AS bits
           -- The nearest lists first: in the others, what is farther than all that is wanted need not be sorted. Marks are read where labels count.
           FROM (WITH nearer AS MATERIALIZED (
-                    {distinct_open}SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
+                    SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry AS distance, 0::bigint AS seq
                     FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
-                          FROM {list} l WHERE l.center = ANY (centers[:first]) AND truncated = 0) u{passing}{distinct_close}
+                          FROM {list} l WHERE l.center = ANY (centers[:first]) AND truncated = 0) u{passing}
                     ORDER BY 4 LIMIT most)
-                {distinct_open}SELECT n.key, n.marks, n.geometry, n.distance, n.seq FROM nearer n
+                SELECT n.key, n.marks, n.geometry, n.distance, n.seq FROM nearer n
                 UNION ALL
                 SELECT u.key, u.marks, u.geometry, u.geometry OPERATOR({vector}.<~>) query_geometry, 0::bigint
                 FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
@@ -120,7 +120,7 @@ $body$;
                 -- seq + 0: with some statistics the planner would go in by the primary key.
                 SELECT t.key, t.marks, t.geometry, t.geometry OPERATOR({vector}.<~>) query_geometry, t.seq
                 FROM (SELECT t.key, t.marks, t.geometry, t.seq{included_streamed} FROM {stream} t
-                      WHERE t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}{distinct_close}
+                      WHERE streamed AND t.center = ANY (centers) AND t.op = 'u' AND t.seq + 0 > truncated OFFSET 0) t{passing_stream}
                 ORDER BY 4 LIMIT most) e
           -- OFFSET 0: a lookup for each key, never a join planned when the stream was empty.
           WHERE NOT (replaced AND EXISTS (SELECT FROM {stream} o WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))
@@ -130,6 +130,7 @@ $body$;
 -- Which kind of row is the query? The rows that are nearest by bits and by learned code, which leans on the labels of a stored row and
         -- guesses those of the query, vote with their labels. Labels with at least half as many votes as the first are likely. A row whose
         -- labels are all others is put back. A row without labels may be of any kind, and stays where it is.
+        -- A row has labels where its marks are greater than the mask of the code: bits are compared from the first on, and the signature comes first.
         SELECT array_agg(r.key), array_agg(r.bits), array_agg(r.lean) INTO keys, bits, leans
         FROM (WITH found AS MATERIALIZED ({found}),
               likely AS MATERIALIZED (
@@ -139,11 +140,11 @@ $body$;
                          || {zeros} AS labels
                   -- Signatures are added as if they were decimal numbers: each digit of the sum counts the votes of a label. So there are nine voters.
                   FROM (SELECT lpad(sum(substring(e.marks FROM 1 FOR {signature_bits})::text::numeric)::text, {signature_bits}, '0') AS votes
-                        FROM (SELECT f.marks FROM found f WHERE bit_count(f.marks & {signature_mask}) > 0
+                        FROM (SELECT f.marks FROM found f WHERE f.marks > {code_mask}
                               ORDER BY f.bits::float8 * {bit_distance} + weight_code * ((f.marks & {code_mask}) OPERATOR({vector}.<~>) query_marks) / {bits}::float8
                               LIMIT {voters}) e) v)
               SELECT e.key, e.bits, e.lean
-              FROM (SELECT f.key, f.bits, CASE WHEN bit_count(f.marks & l.labels) = 0 AND bit_count(f.marks & {signature_mask}) > 0 THEN lean ELSE 0::float8 END AS lean
+              FROM (SELECT f.key, f.bits, CASE WHEN f.marks > {code_mask} AND bit_count(f.marks & l.labels) = 0 THEN lean ELSE 0::float8 END AS lean
                     FROM found f CROSS JOIN likely l OFFSET 0) e
               ORDER BY e.bits::float8 * (1::float8 + e.lean) LIMIT wanted) r;
 
@@ -162,7 +163,7 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
         more := least(fewest::float8 * greatest({lists_for_share}, 1::float8), 1e7::float8)::int;
         IF more > probes THEN
             -- More lists than that cost more than all rows that pass.
-            IF lean = 0::float8 AND more > greatest(worth, probes) THEN
+            IF lean = 0::float8 AND more > worth THEN
                 fallback := 'few';
                 RETURN;
             END IF;
@@ -201,9 +202,10 @@ SET jit = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    -- Whether the state of the index must be looked at more closely.
-    odd boolean;
-    -- Whether an entry of the stream may replace one of a list or of the stream.
+    -- Whether function state must be asked: something about the index is not as usual.
+    unusual boolean;
+    -- Whether the stream has entries, and whether one of them may replace one of a list or of the stream.
+    streamed boolean;
     replaced boolean;
     truncated bigint := 0;
     unplaced {key_type}[];
@@ -233,20 +235,20 @@ BEGIN
     -- the nearest centers. What is needed twice stands in a subquery of its own.
     SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
-           EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
+           EXISTS (SELECT FROM {stream} t), EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            m.ranked, m.probes, m.weight_code, m.lean, q.looks, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
-    INTO scale, odd, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
-    FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, coalesce({weight_code}, m.weight_code) AS weight_code,
+    INTO scale, unusual, streamed, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
+    FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, m.weight_code,
                  {probes_for_share} AS probes,
                  {shortlist_chosen} AS ranked,
                  -- The condition on ctid makes PostgreSQL read the whole table without its index; sequential scans are off because of other tables.
                  (SELECT bit_or(p.mask) FROM {projection} p
-                  WHERE m.lean > 0::float8 AND coalesce({weight_code}, m.weight_code) > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
-          FROM (SELECT i.status, m.*, {lean_chosen} AS lean, {reach_chosen} AS reach
+                  WHERE m.lean > 0::float8 AND m.weight_code > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
+          FROM (SELECT i.status, m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach
                 FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.id = {id} OFFSET 0) m OFFSET 0) m
     CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
-    IF odd THEN
+    IF unusual THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN
             RETURN;
@@ -288,7 +290,7 @@ BEGIN
     IF unplaced IS NOT NULL THEN
         keys := unplaced || keys;
         bits := array_fill(NULL::int, ARRAY[cardinality(unplaced)]) || bits;
-        -- Nobody knows yet of what kind these rows are.
+        -- Of what kind these rows are is not known yet.
         leans := array_fill(0::float8, ARRAY[cardinality(unplaced)]) || leans;
     END IF;
 END

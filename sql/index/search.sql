@@ -2,7 +2,7 @@
 
 -- foh: function dial_factor, called by readers
 -- The factor of the learned weights that the argument labels of a search stands for: none at 0, one at a half, fifty near 1; option dial where it is null.
--- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {dial_factor}(labels float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -12,7 +12,7 @@ $body$;
 
 -- foh: function exact_distance, called by readers
 -- The distance of a row from a query, by the index's metric, as the operators of pgvector give it.
--- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {exact_distance}(x {vector}.vector, query {vector}.vector) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -23,7 +23,7 @@ $body$;
 -- foh: function score, called by readers
 -- What a row is ranked by: its distance, and what the labels add to it. A row of another kind than the query counts as if it were so many
 -- times farther away, so a row at distance 0 stays first. A negative inner product grows, too.
--- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {score}(distance float8, lean float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -33,7 +33,7 @@ $body$;
 
 -- foh: function bit_score, called by readers
 -- The score of a row of which only the estimate from bits is known: on the scale of the exact distance.
--- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of whoever searches, so it names every
+-- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
 CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -110,6 +110,42 @@ BEGIN
 END
 $body$;
 
+-- foh: function rank_matching, called by readers
+-- Those of the keys whose rows fulfil tests (see foh._matched), ranked, with the rights of the caller. search does the same by a statement that has the
+-- condition as text, and must be planned every time; this one is planned once.
+CREATE OR REPLACE FUNCTION {rank_matching}(query {vector}.vector, k int, tests jsonb, max_distance float8, scale float8, bits int[], leans float8[],
+                                           INOUT keys {key_type}[], OUT distances float8[], OUT scores float8[])
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+-- The lookup by key is pinned, as in search.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_memoize = off
+SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    labelled constant boolean := tests ?| ARRAY['labels_any', 'labels_all', 'labels_none'];
+    {row_match_declared}
+BEGIN
+    {row_match_read}
+    SELECT array_agg(t.key), array_agg(t.distance), array_agg(t.score) INTO keys, distances, scores
+    FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
+                 {score}(CASE WHEN d.bits IS NULL THEN d.distance / scale ELSE {bit_score}(d.bits) END, d.lean) AS score
+          FROM (SELECT u.key, u.bits, u.lean, {exact_distance}(u.x, query) AS distance
+                FROM (SELECT e.key, e.bits, e.lean, w.x, w.labels{included_of_w}
+                      FROM (SELECT unnest(keys) AS key, unnest(bits) AS bits, unnest(leans) AS lean) e
+                      CROSS JOIN LATERAL (SELECT {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included_of_s}
+                                          FROM {source} s WHERE {s_is_e} OFFSET 0) w) u
+                WHERE u.x IS NOT NULL AND {row_passing} OFFSET 0) d
+          WHERE max_distance IS NULL OR d.distance <= max_distance
+          ORDER BY 3 LIMIT k) t;
+END
+$body$;
+
 -- foh: function search, called by readers
 -- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
@@ -143,6 +179,8 @@ DECLARE
     condition pg_catalog.text;
     matched pg_catalog.record;
     tests pg_catalog.jsonb;
+    -- Whether rows are tested by a statement of ours. It reads all columns that match may name, so who may read some of them alone has the other.
+    typed boolean := false;
     -- How a condition is best answered, and about how many of the rows pass it.
     way pg_catalog.record;
     share pg_catalog.float8;
@@ -172,6 +210,7 @@ BEGIN
     IF match IS NOT NULL THEN
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         tests := matched.tests;
+        typed := filter IS NULL AND {tables_readable};
         condition := CASE WHEN filter IS NULL THEN matched.condition
                           ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
     END IF;
@@ -188,7 +227,7 @@ BEGIN
                 RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
                 RETURN;
             END IF;
-            -- PostgreSQL was wrong, and nobody knows how many rows pass.
+            -- PostgreSQL was wrong: how many rows pass is not known.
             share := 0.25;
             way.worth := NULL;
         END IF;
@@ -209,7 +248,11 @@ BEGIN
     END IF;
     WHILE near.fallback IS NULL LOOP
         -- What the lists told is tested on the row again: where triggers did not fire, the lists may have told something else.
-        IF condition IS NOT NULL THEN
+        IF typed THEN
+            SELECT r.keys, r.distances, r.scores INTO keys, distances, scores
+            FROM {rank_matching}(query, k, tests, max_distance, CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.scale ELSE 1::pg_catalog.float8 END,
+                                 CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.bits END, near.leans, near.keys) r;
+        ELSIF condition IS NOT NULL THEN
             EXECUTE $sql$
                 SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score)
                 FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
@@ -242,6 +285,15 @@ BEGIN
                         CROSS JOIN LATERAL (SELECT CASE WHEN e.bits IS NULL THEN {to_vector} END AS x FROM {source} s WHERE {s_is_e} OFFSET 0) s
                         WHERE e.bits IS NOT NULL OR s.x IS NOT NULL OFFSET 0) d
                   ORDER BY 3 LIMIT k) t;
+        ELSIF near.leans IS NULL THEN
+            SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance) INTO keys, distances
+            FROM (SELECT d.key, d.distance
+                  FROM (SELECT r.key, {exact_distance}(r.x, query) AS distance
+                        FROM (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source_of_near} OFFSET 0) r
+                        WHERE r.x IS NOT NULL OFFSET 0) d
+                  WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
+                  ORDER BY 2 LIMIT k) t;
+            scores := distances;
         ELSE
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance), pg_catalog.array_agg(t.score) INTO keys, distances, scores
             FROM (SELECT d.key, d.distance, {score}(d.distance, d.lean) AS score
@@ -351,7 +403,7 @@ BEGIN
                         pg_relation_size({item_text}), k, {dimensions}, CASE WHEN dial > 0 THEN {exact_rows} END, false) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
-    FROM (SELECT m.*, {lean_chosen} AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
+    FROM (SELECT m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
     centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
@@ -372,7 +424,7 @@ BEGIN
                                     || CASE WHEN most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
-                                   1 + chosen.lean, coalesce({weight_code}, chosen.weight_code)) END),
+                                   1 + chosen.lean, chosen.weight_code) END),
             ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
             ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value) WHERE v.value IS NOT NULL;

@@ -86,11 +86,10 @@ CREATE TABLE {sample} (
 ) WITH (fillfactor = 90);
 
 -- foh: table item
--- The way from a deleted or updated key to the lists that hold it.
+-- The way from a deleted or updated key to the list that holds it.
 CREATE TABLE {item} (
-    key    {key_type} NOT NULL,
-    home   int NOT NULL,
-    others int[],
+    key  {key_type} NOT NULL,
+    home int NOT NULL,
     {item_key}
     -- Room beside a row for its next home.
 ) WITH (fillfactor = 90);
@@ -101,13 +100,14 @@ ALTER TABLE {item} REPLICA IDENTITY {item_identity};
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
--- (version 0, center 0), are read by every search. Entries d and l are never looked up by center, and have the greatest int there.
+-- (version 0, center 0), are read by every search.
 CREATE TABLE {stream} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
-    version    bigint NOT NULL,
-    center     int NOT NULL,
+    version    bigint NOT NULL DEFAULT 0,
+    -- No search looks for entries d and l by a center: they have the default, which no center has.
+    center     int NOT NULL DEFAULT 2147483647,
     geometry   bit({geometry_bits}),
     marks      bit({mark_bits}),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
@@ -125,9 +125,9 @@ CREATE INDEX ON {stream} USING {stream_key};
 CREATE INDEX ON {stream} (op, seq) WHERE NOT fresh;
 
 -- foh: table shard, if distributed
--- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a key that leads to both; first: the least hash of
--- the keys in them.
-CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {key_type} NOT NULL, first int NOT NULL);
+-- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a value of the distribution column that leads
+-- to both; first: the least hash of that column in them.
+CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {home_type} NOT NULL, first int NOT NULL);
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.

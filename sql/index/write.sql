@@ -40,6 +40,7 @@ RETURNS TABLE (op "char", version bigint, center int, geometry bit, marks bit, f
 LANGUAGE sql STABLE
 AS $body$
     SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = {id}),
+           -- A deleted row has the center that the stream has by default, a far row the center 0.
            coalesce(p.center, CASE WHEN $2 IS NULL THEN 2147483647 ELSE 0 END), p.geometry, p.marks,
            -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
            -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
@@ -107,7 +108,7 @@ $body$;
     IF touched IS NULL THEN
         RETURN NULL;
     ELSIF deferred THEN
-        -- Keys alone: whoever reads such an entry looks at the row as it is then.
+        -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
         INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
     ELSIF nested THEN
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
@@ -116,16 +117,16 @@ $body$;
                   SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version, center)
-        SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+        INSERT INTO {stream} (key, op, version)
+        SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
     ELSE
         INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
         FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, TG_OP = 'INSERT') r;
         IF TG_OP = 'UPDATE' AND ({key_changed}) THEN
-            INSERT INTO {stream} (key, op, version, center)
-            SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647;
+            INSERT INTO {stream} (key, op, version)
+            SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
         END IF;
     END IF;
 
@@ -141,7 +142,7 @@ $body$;
                              WHERE {s_is_absent} OR {o_is_absent} OR {changed});
         END IF;
         IF deferred THEN
-            -- Keys alone: whoever reads such an entry looks at the row as it is then.
+            -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
             INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
         ELSE
             INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
@@ -156,8 +157,8 @@ $body$;
         FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version, center)
-        SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}), 2147483647 FROM old_rows o WHERE o.{embedding} IS NOT NULL;
+        INSERT INTO {stream} (key, op, version)
+        SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
     ELSE
         -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
@@ -254,20 +255,20 @@ BEGIN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
         IF TG_OP <> 'UPDATE' OR {labels_key_of_new} IS DISTINCT FROM {labels_key_of_old} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
-            INSERT INTO {stream} (key, op, version, center, fresh)
-            SELECT t.key, 'l', 0, 2147483647, true
+            INSERT INTO {stream} (key, op, fresh)
+            SELECT t.key, 'l', true
             FROM (SELECT {labels_key_of_new} AS key WHERE TG_OP <> 'DELETE' UNION SELECT {labels_key_of_old} WHERE TG_OP <> 'INSERT') t
             WHERE t.key IS NOT NULL;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT DISTINCT {labels_key_of_n}, 'l'::"char", 0, 2147483647, true FROM new_rows n WHERE {labels_key_of_n} IS NOT NULL;
+        INSERT INTO {stream} (key, op, fresh)
+        SELECT DISTINCT {labels_key_of_n}, 'l'::"char", true FROM new_rows n WHERE {labels_key_of_n} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT DISTINCT {labels_key_of_o}, 'l'::"char", 0, 2147483647, true FROM old_rows o WHERE {labels_key_of_o} IS NOT NULL;
+        INSERT INTO {stream} (key, op, fresh)
+        SELECT DISTINCT {labels_key_of_o}, 'l'::"char", true FROM old_rows o WHERE {labels_key_of_o} IS NOT NULL;
     ELSE
-        INSERT INTO {stream} (key, op, version, center, fresh)
-        SELECT t.key, 'l', 0, 2147483647, true
+        INSERT INTO {stream} (key, op, fresh)
+        SELECT t.key, 'l', true
         FROM (SELECT a.key FROM (SELECT {labels_key_of_n} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
                                  SELECT {labels_key_of_o}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
               UNION

@@ -13,7 +13,7 @@ BEGIN
     IF found IS NULL THEN
         RAISE EXCEPTION 'the extension pgvector is not installed in database %',
             pg_catalog.quote_ident(pg_catalog.current_database())
-            USING ERRCODE = 'FH001', HINT = 'CREATE EXTENSION vector; (in any schema), then migrate again.';
+            USING ERRCODE = 'FH001', HINT = 'CREATE EXTENSION vector; (in any schema) as a superuser or as the administrator of your provider, then migrate again.';
     END IF;
     IF pg_catalog.string_to_array(pg_catalog.substring(found, '^\d+\.\d+'), '.')::int[] < ARRAY[{oldest_pgvector}] THEN
         RAISE EXCEPTION 'pgvector % is too old: {requirements}', found

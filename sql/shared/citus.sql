@@ -34,15 +34,9 @@ BEGIN
             EXECUTE $sql$
                 SELECT CASE
                     WHEN c.relkind = 'p' THEN 'is partitioned and distributed by Citus: writes to a partition would not be seen; SELECT undistribute_table(...) first'
-                    WHEN p.partmethod <> 'h' THEN 'is distributed by range or by appending: only tables that are distributed by the hash of their key can have an index'
+                    WHEN p.partmethod <> 'h' THEN 'is distributed by range or by appending: only tables that are distributed by the hash of a column can have an index'
                     WHEN p.repmodel = 'c' THEN 'has shards in several copies (citus.shard_replication_factor): an index would see each write several times'
                     WHEN length(c.relname) > 50 THEN 'has a name of more than 50 letters: with the number of a shard it is cut off; rename the table'
-                    WHEN column_to_column_name(p.logicalrelid, p.partkey) IS DISTINCT FROM
-                         (SELECT a.attname::text FROM pg_index x JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = x.indkey[0]
-                          WHERE x.indrelid = p.logicalrelid AND x.indisprimary AND x.indnkeyatts = 1) THEN
-                        format('is distributed by %I, which is not its whole primary key: an index needs a key of one column, and the table distributed by it; '
-                               'make the id alone the primary key (undistribute_table, ALTER TABLE, create_distributed_table by the id), include the other column, and ask with match',
-                               column_to_column_name(p.logicalrelid, p.partkey))
                 END
                 FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.logicalrelid = $1 $sql$ INTO refusal USING relation;
         WHEN 'single_shard' THEN refusal := 'is a distributed table of Citus with a single shard: its rows are written there, unseen by triggers; SELECT undistribute_table(...) first';
@@ -51,6 +45,21 @@ BEGIN
         ELSE NULL;
     END CASE;
     RETURN refusal;
+END
+$function$;
+
+-- The column by whose hash Citus finds the shard of a row. It is in every unique index of the table, so in the key of an index.
+CREATE OR REPLACE FUNCTION foh._citus_column(relation oid) RETURNS name
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    column_name name;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        EXECUTE 'SELECT column_to_column_name(p.logicalrelid, p.partkey) FROM pg_dist_partition p WHERE p.logicalrelid = $1' INTO column_name USING relation;
+    END IF;
+    RETURN column_name;
 END
 $function$;
 
@@ -157,7 +166,11 @@ DECLARE
     hidden boolean := false;
     -- A clause for functions that look a table up in pg_class: Citus hides shards there, and some indexes follow one.
     shows_shards jsonb;
-    -- The included columns: as the stream has them, as an entry of the inbox has none of them, as the table has them; and the place of the key.
+    -- The number of the distribution column in the key, and its type.
+    home constant int := coalesce(array_position(i.key, foh._citus_column(i.source)), 1);
+    home_type constant regtype := i.key_types[home];
+    -- The included columns: as the stream has them, as an entry of the inbox has none of them, as the table has them; and the place of the
+    -- distribution column.
     columns record;
 BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
@@ -173,24 +186,31 @@ BEGIN
     SELECT coalesce(string_agg(format(', e.included_%s', c.value ->> 'slot'), '' ORDER BY c.at), '') AS of_stream,
            coalesce(string_agg(format(', NULL::%s', c.value ->> 'kept'), '' ORDER BY c.at), '') AS of_inbox,
            coalesce(array_agg(concat_ws(' ', c.value ->> 'name', c.value ->> 'declared')), '{}') AS present,
-           min(c.at) FILTER (WHERE c.value ->> 'name' = i.key[1]) AS key_at
+           min(c.at) FILTER (WHERE c.value ->> 'name' = i.key[home]) AS home_at
     INTO columns FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at);
     RETURN shows_shards || foh._node_names(i) || jsonb_build_object(
         'distributed', true,
         -- Keys that wait count as entries without bits, newer than all others.
         'stream_and_inbox', format('(SELECT e.seq, e.key, e.op, e.version, e.center, e.geometry%s FROM foh.%I e UNION ALL '
-                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL%s FROM foh.%I() AS w (key))',
+                                   'SELECT 9223372036854775807, w.key, ''u'', 0, 0, NULL%s FROM (SELECT foh.%I() AS key) w)',
                                    columns.of_stream, i.name || '_stream', columns.of_inbox, i.name || '_inboxkeys'),
         'source_rows_or_table', format('foh.%I()', i.name || '_sourcerows'),
-        'source_of_key', format('foh.%I(ARRAY[e.key]) s', i.name || '_sourcerows'),
+        'source_of_key', format('foh.%I(e.key) s', i.name || '_sourcerows'),
         -- The name of a shard up to its number, with the quote still open.
         'source_prefix', quote_literal(quote_ident(schema) || '."' || replace(base, '"', '""') || '_'),
         'inbox_prefix', quote_literal(quote_ident(schema) || '."' || replace('foh_' || i.name || '_inbox', '"', '""') || '_'),
         -- The name under which a session on a node prepares its statement. A different statement gets a different name.
-        'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key[1], i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
-        'key_text', quote_literal(i.key[1]),
-        'key_column_type', i.key_types[1]::text,
-        'key_type_text', quote_literal(i.key_types[1]::text),
+        'plan', 'foh_' || left(encode(sha256(textsend(concat_ws(' ', i.id, i.source_name, i.key, i.key_types, i.embedding, i.embedding_type, i.distance, foh._vector_schema()))), 'hex'), 32),
+        -- The distribution column: its name, its name in the inbox, its type, and where it is in a key e.key.
+        'home_column', quote_literal(i.key[home]),
+        'home_k', quote_literal('k' || home),
+        'home_type', home_type::text,
+        'home_of_e', format(CASE WHEN foh._has_record_key(i) THEN '(e.key).k%s%s' ELSE 'e.key%2$s' END, home, foh._collate(i.source, i.key[home])),
+        'home_collate', foh._collate(i.source, i.key[home]),
+        'key_count', cardinality(i.key),
+        'key_recorded', quote_literal((SELECT array_agg(format('%s %s', k.name, k.type)) FROM unnest(i.key, i.key_types) AS k (name, type))),
+        -- The nodes and the coordinator must write dates in a form that the others read, whatever their settings say.
+        'iso_dates', CASE WHEN i.key_types && ARRAY['date', 'timestamp', 'timestamptz']::regtype[] THEN E'\nSET datestyle = ISO' ELSE '' END,
         'embedding_text', quote_literal(i.embedding),
         'embedding_type_text', quote_literal(CASE WHEN i.embedding_type LIKE '%[]' THEN i.embedding_type ELSE foh._vector_schema() || '.' || i.embedding_type END),
         'embedding_typmod', i.embedding_typmod,
@@ -198,15 +218,19 @@ BEGIN
         'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
         'included_columns', quote_literal(columns.present),
-        -- The values that a condition asks the key for, out of its tests (see foh._matched): their shards alone are asked. Null where it asks for none.
-        'key_among', coalesce(format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.key_at, i.key_types[1]), format('NULL::%s[]', i.key_types[1])),
+        -- The values that a condition asks the distribution column for, out of its tests (see foh._matched): their shards alone are asked. Null
+        -- where it asks for none.
+        'homes_asked', CASE WHEN columns.home_at IS NULL THEN 'NULL' ELSE format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.home_at, home_type) END,
         -- A text as long as a key can be would not fit an index with another column beside it.
-        'inbox_identity', CASE WHEN i.key_types[1] IN ('text'::regtype, 'varchar'::regtype) THEN 'REPLICA IDENTITY FULL' ELSE 'ADD PRIMARY KEY (key, entry)' END,
-        -- key_zero: some key. key_numbered: another key for every number.
-        'key_zero', CASE i.key_types[1]::text WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''::uuid' WHEN 'text' THEN '''0''::text'
-                                          WHEN 'character varying' THEN '''0''::varchar' ELSE '0::' || i.key_types[1]::text END,
-        'key_numbered', CASE i.key_types[1]::text WHEN 'uuid' THEN 'lpad(to_hex(number), 32, ''0'')::uuid' WHEN 'text' THEN 'number::text'
-                                              WHEN 'character varying' THEN 'number::varchar' ELSE 'number::' || i.key_types[1]::text END);
+        'inbox_identity', CASE WHEN i.key_types && ARRAY['text', 'varchar']::regtype[] THEN 'REPLICA IDENTITY FULL'
+                               ELSE format('ADD PRIMARY KEY (%s, entry)', (SELECT string_agg('k' || at, ', ' ORDER BY at) FROM generate_series(1, cardinality(i.key)) at)) END,
+        -- Some key; and another value of the distribution column for every number.
+        'key_zero', (SELECT string_agg(CASE WHEN k.type = 'uuid'::regtype THEN '''00000000-0000-0000-0000-000000000000'''
+                                            WHEN k.type IN ('date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype) THEN '''2000-01-01''' ELSE '''0''' END || '::' || k.type, ', ' ORDER BY k.at)
+                     FROM unnest(i.key_types) WITH ORDINALITY AS k (type, at)),
+        'home_numbered', CASE WHEN home_type = 'uuid'::regtype THEN 'lpad(to_hex(number), 32, ''0'')::uuid'
+                              WHEN home_type IN ('date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype) THEN format('(''2000-01-01''::date + number)::%s', home_type)
+                              ELSE 'number::' || home_type::text END);
 END
 $function$;
 

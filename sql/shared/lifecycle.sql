@@ -14,8 +14,6 @@ CREATE OR REPLACE FUNCTION foh.create_index(
     dimensions int DEFAULT NULL,
     distance text DEFAULT 'cosine',
     centers int DEFAULT NULL,
-    homes int DEFAULT NULL,
-    neighbors int DEFAULT NULL,
     probes int DEFAULT NULL,
     label_weight float8 DEFAULT NULL,
     options jsonb DEFAULT '{}',
@@ -57,7 +55,7 @@ BEGIN
     i.distance := distance;
     -- The options that are used most have arguments of their own.
     i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
-        'centers', centers, 'homes', homes, 'neighbors', neighbors, 'probes', probes, 'label_weight', label_weight)));
+        'centers', centers, 'probes', probes, 'label_weight', label_weight)));
     i := foh._inspect_source(i);
     i.included := foh._inspect_included(i, include, NULL);
     i.dimensions := foh._check_dimensions(i, dimensions);
@@ -66,11 +64,11 @@ BEGIN
     INSERT INTO foh.index (name, source, source_oid, source_name, key, key_attnum, key_types, embedding, embedding_attnum,
                            embedding_type, embedding_typmod, labels, labels_attnum, labels_type, labels_from, labels_from_oid,
                            labels_from_name, labels_key, labels_key_attnum, included, dimensions, geometry, bits, distance, options,
-                           row_triggers, several, status)
+                           row_triggers, status)
     VALUES (i.name, i.source, i.source_oid, i.source_name, i.key, i.key_attnum, i.key_types, i.embedding, i.embedding_attnum,
             i.embedding_type, i.embedding_typmod, i.labels, i.labels_attnum, i.labels_type, i.labels_from, i.labels_from_oid,
             i.labels_from_name, i.labels_key, i.labels_key_attnum, i.included, i.dimensions, i.geometry, i.bits, i.distance, i.options,
-            i.row_triggers, (i.options ->> 'homes')::int > 1 OR (i.options ->> 'neighbors')::int > 0, 'building')
+            i.row_triggers, 'building')
     RETURNING * INTO i;
     INSERT INTO foh.updating (index) VALUES (i.id);
     PERFORM foh._make_tables(i);
@@ -86,10 +84,6 @@ BEGIN
     ELSE
         RAISE NOTICE 'foh: % has rows; place them with: foh-pg build %', i.source_name, quote_literal(name);
     END IF;
-    IF (i.options ->> 'homes')::int = 0 THEN
-        RAISE NOTICE 'foh: with homes 0 only the % rows nearest to a center are in its list, and a row may be in none', i.options ->> 'neighbors'
-            USING HINT = 'A search still returns k rows, and reads the table where the lists have fewer; homes 1 puts each row into a list.';
-    END IF;
     -- Such a publication takes our tables along.
     published := (SELECT string_agg(quote_ident(p.pubname), ', ' ORDER BY p.pubname) FROM pg_publication p WHERE p.puballtables);
     IF published IS NOT NULL THEN
@@ -101,9 +95,24 @@ BEGIN
 END
 $function$;
 
--- Records how the tables of an index look now; the caller must make its functions again afterwards. Where another column holds
--- the embeddings all rows must be read again, which an entry in the stream says.
-CREATE OR REPLACE FUNCTION foh._replace_index(old foh.index, new foh.index) RETURNS foh.index
+-- The index of that name, locked, for a caller who may change it.
+CREATE OR REPLACE FUNCTION foh._to_change(name text) RETURNS foh.index
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    i foh.index := foh._index(name);
+BEGIN
+    PERFORM foh._require_owner();
+    PERFORM foh._lock(i.id);
+    PERFORM foh._refuse_dropped(i);
+    RETURN i;
+END
+$function$;
+
+-- Records how the tables of an index look now, and makes its functions and triggers again. If another column holds the embeddings,
+-- all rows must be read again, which an entry in the stream says.
+CREATE OR REPLACE FUNCTION foh._replace_index(old foh.index, new foh.index) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -114,13 +123,12 @@ BEGIN
             USING ERRCODE = 'feature_not_supported', HINT = 'Geometry is chosen when an index is created: create another one, then drop this one.';
     END IF;
     PERFORM foh._check_columns(old, new);
-    new.several := old.several OR (new.options ->> 'homes')::int > 1 OR (new.options ->> 'neighbors')::int > 0;
     UPDATE foh.index SET
         source_oid = new.source_oid, source_name = new.source_name, key = new.key, key_attnum = new.key_attnum,
         embedding = new.embedding, embedding_attnum = new.embedding_attnum, embedding_type = new.embedding_type,
         embedding_typmod = new.embedding_typmod, labels = new.labels, labels_attnum = new.labels_attnum, labels_type = new.labels_type,
         labels_from_oid = new.labels_from_oid, labels_from_name = new.labels_from_name, labels_key = new.labels_key,
-        labels_key_attnum = new.labels_key_attnum, included = new.included, options = new.options, row_triggers = new.row_triggers, several = new.several
+        labels_key_attnum = new.labels_key_attnum, included = new.included, options = new.options, row_triggers = new.row_triggers
     WHERE id = old.id;
     IF new.key <> old.key THEN
         PERFORM foh._rename_key(old, new);
@@ -137,7 +145,8 @@ BEGIN
        OR (new.embedding_type, new.labels_type) IS DISTINCT FROM (old.embedding_type, old.labels_type) THEN
         EXECUTE foh._render('INSERT INTO {stream} (op, version, center) VALUES (''r'', 0, 0)', foh._names(new));
     END IF;
-    RETURN new;
+    PERFORM foh._make_functions(new);
+    PERFORM foh._attach(new);
 END
 $function$;
 
@@ -163,8 +172,8 @@ BEGIN
 END
 $function$;
 
--- Changes options of an index; foh._options says when each takes effect. The next update encodes everything again where homes,
--- neighbors or label_weight have changed. include: the columns that the index is to include from now on; the next update fills in new ones,
+-- Changes options of an index; foh._options says when each takes effect. The next update encodes everything again
+-- if label_weight has changed. include: the columns that the index is to include from now on; the next update fills in new ones,
 -- and until then conditions on them are answered from the table.
 CREATE OR REPLACE FUNCTION foh.alter_index(name text, options jsonb DEFAULT '{}', include name[] DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql
@@ -176,13 +185,11 @@ SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 DECLARE
-    old foh.index := foh._index(name);
-    new foh.index := old;
+    -- Before the index is looked at: it may follow a shard, which Citus hides otherwise.
     citus constant text[] := foh._begin_local();
+    old foh.index := foh._to_change(name);
+    new foh.index := old;
 BEGIN
-    PERFORM foh._require_owner();
-    PERFORM foh._lock(old.id);
-    PERFORM foh._refuse_dropped(old);
     -- A column that has another type or name now is a matter for foh.refresh.
     IF EXISTS (SELECT FROM foh._differences(old) d WHERE d.what = 'a column has changed') THEN
         PERFORM foh._refuse_changed(name);
@@ -196,9 +203,7 @@ BEGIN
     IF include IS NOT NULL THEN
         new.included := foh._inspect_included(new, include, old);
     END IF;
-    new := foh._replace_index(old, new);
-    PERFORM foh._make_functions(new);
-    PERFORM foh._attach(new);
+    PERFORM foh._replace_index(old, new);
     PERFORM foh._end_local(citus);
     RETURN name;
 END
@@ -216,15 +221,13 @@ SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 DECLARE
-    old foh.index := foh._index(name);
-    new foh.index := old;
+    -- Before the index is looked at: it may follow a shard, which Citus hides otherwise.
     citus constant text[] := foh._begin_local();
+    old foh.index := foh._to_change(name);
+    new foh.index := old;
     include name[] := '{}';
     c record;
 BEGIN
-    PERFORM foh._require_owner();
-    PERFORM foh._lock(old.id);
-    PERFORM foh._refuse_dropped(old);
     FOR c IN SELECT w.role, w.name, coalesce(CASE w.role WHEN 'embedding' THEN refresh.embedding WHEN 'labels' THEN refresh.labels END, p.name) AS present
              FROM foh._recorded(old) w JOIN foh._present(old) p ON p.at = w.at WHERE w.number > 0 ORDER BY w.at
     LOOP
@@ -252,9 +255,7 @@ BEGIN
     END IF;
     new := foh._inspect_source(new);
     new.included := foh._inspect_included(new, include, old);
-    new := foh._replace_index(old, new);
-    PERFORM foh._make_functions(new);
-    PERFORM foh._attach(new);
+    PERFORM foh._replace_index(old, new);
     PERFORM foh._end_local(citus);
     RETURN name;
 END
@@ -272,18 +273,16 @@ SET extra_float_digits = 1
 SET lock_timeout = '10s'
 AS $function$
 DECLARE
-    old foh.index := foh._index(name);
+    citus constant text[] := foh._begin_local();
+    old foh.index := foh._to_change(name);
     new foh.index := old;
     o record;
 BEGIN
-    PERFORM foh._require_owner();
     PERFORM foh._check_arguments(new_name, old.bits, old.distance);
     IF foh._citus_kind(old.source) = 'distributed' THEN
         RAISE EXCEPTION 'foh: index % is on a distributed table, where the nodes know it by its name', quote_literal(name)
             USING ERRCODE = 'feature_not_supported', HINT = 'Create an index of the other name, build it, and drop this one.';
     END IF;
-    PERFORM foh._lock(old.id);
-    PERFORM foh._refuse_dropped(old);
     PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', true);
     PERFORM foh._remove_triggers(old);
     FOR o IN SELECT format('ALTER FUNCTION %s RENAME TO %I', p.oid::regprocedure, n.object) AS statement
@@ -305,6 +304,7 @@ BEGIN
     new.name := new_name;
     PERFORM foh._make_functions(new);
     PERFORM foh._attach(new);
+    PERFORM foh._end_local(citus);
     RETURN new_name;
 END
 $function$;

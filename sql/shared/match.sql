@@ -105,6 +105,7 @@ END
 $function$;
 
 -- What the placeholders stand for that have to do with included columns; see foh._names. A name ends in what the columns are read from:
+--   included               what foh._matched must know of them, by name: the place of each among them, its type, and the type it is kept in
 --   included_names         our columns, after others in a list
 --   included_of_s, _v, _w  their values, after others: from a row s of the source, from v or w, which have our columns
 --   included_texts_...     their values as an array of text
@@ -115,6 +116,7 @@ LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT jsonb_build_object(
+        'included', coalesce(jsonb_object_agg(c.name, c.known) FILTER (WHERE c.name IS NOT NULL), '{}')::text,
         'included_names', coalesce(string_agg(', ' || c.ours, ''), ''),
         'included_of_s', coalesce(string_agg(format(', s.%I::%s AS %s', c.name, c.kept, c.ours), ''), ''),
         'included_of_v', coalesce(string_agg(', v.' || c.ours, ''), ''),
@@ -126,12 +128,13 @@ AS $function$
         'included_lists', coalesce(string_agg(format('%s %s[],', c.ours, c.kept), ' '), ''),
         'included_stream', coalesce(string_agg(format('%s %s,', c.ours, c.kept), ' '), ''),
         'included_typed', coalesce(string_agg(format(', %s %s', c.ours, c.kept), ''), ''))
-    FROM (SELECT c ->> 'name' AS name, c ->> 'kept' AS kept, 'included_' || (c ->> 'slot') AS ours
+    FROM (SELECT c ->> 'name' AS name, c ->> 'kept' AS kept, 'included_' || (c ->> 'slot') AS ours,
+                 jsonb_build_object('name', c -> 'name', 'at', at, 'type', c -> 'type', 'kept', c -> 'kept', 'enum', c -> 'enum') AS known
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (c, at) ORDER BY c.at) c
 $function$;
 
 -- What the placeholders of fragment near_body stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
--- argument tests and compares. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
+-- argument tests and compares; and those of rank_matching, which begin with row. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
 -- without_1 (sets), above_1, from_1, below_1 and upto_1 (bounds), nulls_1 (whether a NULL passes). See foh._match_column.
 -- The signature of labels tells which rows cannot have a label. A label that is not in the dictionary is in no signature, and an entry of the
 -- stream may be older than the dictionary: there the row itself is asked.
@@ -148,11 +151,21 @@ BEGIN
     IF NOT matching THEN
         RETURN jsonb_build_object(
             'match_declared', '', 'match_read', '', 'match_lists', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
-            'passing_stream', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
+            'passing_stream', '', 'row_passing', '', 'row_match_declared', '', 'row_match_read', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
             'fewer_rows', '0.6::float8');
     END IF;
     SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
            string_agg(format('asked_%1$s, nulls_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
+           coalesce(string_agg(format($$asked_%1$s := tests ? '%1$s nulls';
+    IF asked_%1$s THEN
+        nulls_%1$s := tests -> '%1$s nulls';
+        among_%1$s := tests ->> '%1$s among';
+        without_%1$s := tests ->> '%1$s without';
+        above_%1$s := tests ->> '%1$s >';
+        from_%1$s := tests ->> '%1$s >=';
+        below_%1$s := tests ->> '%1$s <';
+        upto_%1$s := tests ->> '%1$s <=';
+    END IF;$$, c.at), E'\n    '), '') AS assigned,
            string_agg(format($$tests ? '%1$s nulls' AND (i.included -> %3$s ->> 'filled')::boolean, (tests ->> '%1$s nulls')::boolean, (tests ->> '%1$s among')::%2$s[], (tests ->> '%1$s without')::%2$s[], (tests ->> '%1$s >')::%2$s, (tests ->> '%1$s >=')::%2$s, (tests ->> '%1$s <')::%2$s, (tests ->> '%1$s <=')::%2$s$$,
                              c.at, c.kept, c.at - 1), ', ') AS "values",
            coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
@@ -179,6 +192,11 @@ BEGIN
         CROSS JOIN LATERAL (SELECT d.name, d.label FROM foh.label d WHERE d.name = u.name AND d.index + 0 = %2$s OFFSET 0) d;
         model_version := (SELECT i.version FROM foh.index i WHERE i.id = %2$s);
     END IF;$$, marks, i.id) END,
+        'row_match_declared', made.declared,
+        'row_match_read', made.assigned,
+        'row_passing', format(made.passing, 'u')
+            || ' AND (NOT tests ? ''labels_any'' OR u.labels && (tests ->> ''labels_any'')::text[]) AND (NOT tests ? ''labels_all'' OR u.labels @> (tests ->> ''labels_all'')::text[])'
+               ' AND (NOT tests ? ''labels_none'' OR coalesce(NOT u.labels && (tests ->> ''labels_none'')::text[], true))',
         'included_asked', made.asked,
         'included_streamed', made.streamed || ', t.version',
         'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
@@ -261,6 +279,8 @@ AS $function$
 DECLARE
     about constant text := format('s.%I', included ->> 'name');
     type constant text := included ->> 'type';
+    -- The names of its tests begin with the place of the column.
+    at constant text := (included ->> 'at') || ' ';
     conditions text[] := '{}';
     asked record;
     given text[];
@@ -272,7 +292,7 @@ BEGIN
         RAISE EXCEPTION 'foh: match says nothing of column %', quote_ident(included ->> 'name') USING ERRCODE = 'invalid_parameter_value',
             HINT = 'A column is compared with a value, a list of values, null, or an object of =, not, <, <=, > and >=.';
     END IF;
-    test := '{"nulls": false}';
+    test := jsonb_build_object(at || 'nulls', false);
     FOR asked IN SELECT e.key AS operator, e.value FROM jsonb_each(spec) e LOOP
         IF asked.operator IN ('=', 'not') THEN
             given := ARRAY(SELECT foh._match_value(name, included, v.value)
@@ -285,25 +305,25 @@ BEGIN
                     WHEN cardinality(given) = 1 THEN format('(%s OPERATOR(pg_catalog.=) %L::%s%s)', about, given[1], type, CASE WHEN empty THEN format(' OR %s IS NULL', about) END)
                     ELSE format('(%s OPERATOR(pg_catalog.=) ANY (%L::%s[])%s)', about, given, type, CASE WHEN empty THEN format(' OR %s IS NULL', about) END) END);
                 -- No other comparison lets a NULL pass.
-                test := test || jsonb_build_object('among', given::text, 'nulls', empty AND spec - '=' = '{}');
+                test := test || jsonb_build_object(at || 'among', given::text, at || 'nulls', empty AND spec - '=' = '{}');
             ELSE
                 conditions := conditions || format('%s IS NOT NULL', about);
                 IF cardinality(given) > 0 THEN
                     conditions := conditions || format('%s OPERATOR(pg_catalog.<>) ALL (%L::%s[])', about, given, type);
-                    test := test || jsonb_build_object('without', given::text);
+                    test := test || jsonb_build_object(at || 'without', given::text);
                 END IF;
             END IF;
         ELSIF asked.operator IN ('<', '<=', '>', '>=') THEN
             given := ARRAY[foh._match_value(name, included, asked.value)];
             conditions := conditions || format('%s OPERATOR(pg_catalog.%s) %L::%s', about, asked.operator, given[1], type);
-            test := test || jsonb_build_object(asked.operator, given[1]);
+            test := test || jsonb_build_object(at || asked.operator, given[1]);
         ELSE
             RAISE EXCEPTION 'foh: match asks column % for the unknown comparison %', quote_ident(included ->> 'name'), quote_literal(asked.operator)
                 USING ERRCODE = 'invalid_parameter_value', HINT = 'There are =, not, <, <=, > and >=.';
         END IF;
     END LOOP;
-    IF (included ->> 'enum')::boolean AND test ?| ARRAY['<', '<=', '>', '>='] THEN
-        test := foh._match_enum(type, test);
+    IF (included ->> 'enum')::boolean AND spec ?| ARRAY['<', '<=', '>', '>='] THEN
+        test := foh._match_enum(type, at, test);
     END IF;
     condition := array_to_string(conditions, ' AND ');
 END
@@ -311,19 +331,19 @@ $function$;
 
 -- foh: function _match_enum, called by readers
 -- A range of an enum as the set of its values: lists keep them as text, which has another order.
-CREATE OR REPLACE FUNCTION foh._match_enum(type text, test jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION foh._match_enum(type text, at text, test jsonb) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $function$
     WITH value AS (
         SELECT e.enumlabel::text AS label, e.enumsortorder AS place FROM pg_enum e WHERE e.enumtypid = to_regtype(type)
     )
-    SELECT (test - ARRAY['<', '<=', '>', '>=']) || jsonb_build_object('among', ARRAY(
+    SELECT (test - ARRAY[at || '<', at || '<=', at || '>', at || '>=']) || jsonb_build_object(at || 'among', ARRAY(
         SELECT v.label FROM value v
-        WHERE (NOT test ? 'among' OR v.label = ANY ((test ->> 'among')::text[]))
-          AND (NOT test ? '<' OR v.place < (SELECT b.place FROM value b WHERE b.label = test ->> '<'))
-          AND (NOT test ? '<=' OR v.place <= (SELECT b.place FROM value b WHERE b.label = test ->> '<='))
-          AND (NOT test ? '>' OR v.place > (SELECT b.place FROM value b WHERE b.label = test ->> '>'))
-          AND (NOT test ? '>=' OR v.place >= (SELECT b.place FROM value b WHERE b.label = test ->> '>=')))::text)
+        WHERE (NOT test ? (at || 'among') OR v.label = ANY ((test ->> (at || 'among'))::text[]))
+          AND (NOT test ? (at || '<') OR v.place < (SELECT b.place FROM value b WHERE b.label = test ->> (at || '<')))
+          AND (NOT test ? (at || '<=') OR v.place <= (SELECT b.place FROM value b WHERE b.label = test ->> (at || '<=')))
+          AND (NOT test ? (at || '>') OR v.place > (SELECT b.place FROM value b WHERE b.label = test ->> (at || '>')))
+          AND (NOT test ? (at || '>=') OR v.place >= (SELECT b.place FROM value b WHERE b.label = test ->> (at || '>='))))::text)
 $function$;
 
 -- foh: function _match_labels, called by readers
@@ -358,7 +378,7 @@ $function$;
 -- What argument match of a search asks for, checked: a condition in SQL over the row s of the source, for what runs with the rights of the
 -- caller; and tests, the same as data, for the step that reads lists with the rights of foh's owner. No text of the caller runs there: that
 -- step casts values to the types of pg_catalog and compares them by operators of pg_catalog, in statements of its own.
--- included: the included columns, each with its name, its type, and the type it is kept in. labels: see foh._match_labels; JSON's null where
+-- included: the included columns by name, as _included_names writes them. labels: see foh._match_labels; JSON's null where
 -- the index has none.
 CREATE OR REPLACE FUNCTION foh._matched(name text, included jsonb, labels jsonb, match jsonb, OUT condition text, OUT tests jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -376,16 +396,17 @@ BEGIN
     labels := nullif(labels, 'null');
     tests := '{}';
     FOR asked IN SELECT e.key AS about, e.value FROM jsonb_each(match) e LOOP
-        known := (SELECT c.value || jsonb_build_object('at', c.at) FROM jsonb_array_elements(included) WITH ORDINALITY AS c (value, at) WHERE c.value ->> 'name' = asked.about);
+        known := included -> asked.about;
         IF known IS NOT NULL THEN
             made := foh._match_column(name, known, asked.value);
-            tests := tests || (SELECT jsonb_object_agg(format('%s %s', known ->> 'at', t.key), t.value) FROM jsonb_each(made.test) t);
+            tests := tests || made.test;
         ELSIF asked.about = 'labels' AND labels IS NOT NULL THEN
             made := foh._match_labels(name, labels, asked.value);
             tests := tests || made.test;
         ELSE
             RAISE EXCEPTION 'foh: match names %, which index % does not include', quote_ident(asked.about), quote_literal(name) USING ERRCODE = 'undefined_column',
-                HINT = concat(CASE WHEN included = '[]' THEN 'It includes no columns' ELSE 'It includes ' || (SELECT string_agg(quote_ident(c ->> 'name'), ', ') FROM jsonb_array_elements(included) c) END,
+                HINT = concat(CASE WHEN included = '{}' THEN 'It includes no columns'
+                                   ELSE 'It includes ' || (SELECT string_agg(quote_ident(c.key), ', ' ORDER BY (c.value ->> 'at')::int) FROM jsonb_each(included) c) END,
                               CASE WHEN labels IS NOT NULL THEN ', and has labels' END,
                               format('. foh.alter_index(%L, include => ...) changes that; other columns can be asked for with filter.', name));
         END IF;

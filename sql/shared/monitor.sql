@@ -21,17 +21,14 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     names jsonb;
-    -- A row is in as many lists as it has homes; with neighbors besides, only the items say how many rows there are.
-    rows_of text := CASE WHEN (i.options ->> 'neighbors')::int > 0 THEN '(SELECT count(*) FROM {item})'
-                         ELSE 'coalesce(sum(length) / greatest(1, least({homes}, count(*))), 0)::bigint' END;
     -- Of a distributed table, what waits on the nodes counts too.
     inbox text;
 BEGIN
     names := foh._names(i);
     inbox := CASE WHEN to_regproc(names ->> 'inbox_stat') IS NOT NULL THEN '{inbox_stat}()' ELSE '(SELECT 0::bigint AS entries, NULL::timestamptz AS since)' END;
-    RETURN QUERY EXECUTE foh._render('
+    RETURN QUERY EXECUTE foh._render($$
         SELECT c.rows, c.centers, c.stale, s.stream + w.entries, s.deferred + w.entries, least(s.waiting_since, w.since), NULL::text
-        FROM (SELECT ' || rows_of || $$ AS rows, count(*) AS centers,
+        FROM (SELECT coalesce(sum(length), 0) AS rows, count(*) AS centers,
                      coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
              (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND geometry IS NULL) AS deferred, min(written_at) AS waiting_since
               FROM {stream}) s, $$ || inbox || ' w', names);
@@ -73,8 +70,8 @@ CROSS JOIN LATERAL foh._figures(i) s
 LEFT JOIN foh.model m ON m.index = i.id AND m.version = i.version
 -- Without labels nothing but geometry ranks.
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_code')::float8, m.weight_code) END AS code,
-           CASE WHEN i.labels IS NULL THEN 0 ELSE coalesce((i.options ->> 'weight_votes')::float8, m.weight_votes) END AS votes
+    SELECT CASE WHEN i.labels IS NULL THEN 0 ELSE m.weight_code END AS code,
+           CASE WHEN i.labels IS NULL THEN 0 ELSE m.weight_votes END AS votes
 ) w
 LEFT JOIN LATERAL (SELECT string_agg(DISTINCT c.what || ': ' || c.cure, '; ') AS problem FROM foh._problems(i) c) t ON true
 LEFT JOIN LATERAL (SELECT x.started_at AS last_run, x.error AS last_error FROM foh.run x WHERE x.index = i.id ORDER BY x.id DESC LIMIT 1) r ON true;

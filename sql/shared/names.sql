@@ -7,11 +7,10 @@
 --   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
---   m                    the model, with m.lean and m.reach once these are chosen; dial, recall, probes and shortlist, what a search was
---                        asked for: lean_chosen, reach_chosen, probes_chosen, shortlist_chosen
+--   m                    the model, with m.lean and m.reach once these are chosen; recall, probes and shortlist, what a search was
+--                        asked for: reach_chosen, probes_chosen, shortlist_chosen
 --   e.key                an entry whose row is wanted: source_of_key
 --   o.seq                a later entry of the stream: later
---   w                    the entries between distinct_open and distinct_close
 --   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
 --                        not known: node_distance
 -- Those about the key: see foh._key_names.
@@ -53,7 +52,6 @@ DECLARE
         WHEN 'cosine' THEN 'least(%2$s OPERATOR(%1$s.<=>) %3$s, 2::pg_catalog.float8))'
         WHEN 'l2' THEN '%2$s OPERATOR(%1$s.<->) %3$s)'
         ELSE '%2$s OPERATOR(%1$s.<#>) %3$s)' END;
-    several boolean := i.several;
     keys constant jsonb := foh._key_names(i);
     probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                           coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
@@ -106,9 +104,12 @@ BEGIN
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
         -- The tables that the functions of the index read, for foh._open.
-        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)));
+        'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
+        -- Whether who searches may read all columns of them.
+        'tables_readable', concat_ws(' AND ', format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.source_name),
+                                     CASE WHEN i.labels_from IS NOT NULL THEN format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.labels_from_name) END));
     quantize := objects ->> 'quantize';
-    RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
+    RETURN objects || keys || i.options || foh._ranking() || foh._key_part_names(i) || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'vector', v,
@@ -118,7 +119,6 @@ BEGIN
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
         'source', i.source_name,
         'source_oid', i.source::oid,
-        'included', i.included::text,
         'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),
         'embedding', quote_ident(i.embedding),
         'label_column', coalesce(label, ''),
@@ -163,9 +163,8 @@ BEGIN
         'dial_factor_of', CASE WHEN i.labels IS NULL THEN '0::pg_catalog.float8' ELSE
             format('CASE WHEN %1$s OPERATOR(pg_catalog.>=) 0.98::pg_catalog.float8 THEN 50::pg_catalog.float8 '
                    'ELSE %1$s OPERATOR(pg_catalog./) (1::pg_catalog.float8 OPERATOR(pg_catalog.-) %1$s) END', format('coalesce($1, %s::pg_catalog.float8)', i.options ->> 'dial')) END,
-        -- What a search chooses by its arguments, the options and the model: the weight of the labels, the place in the table of what
-        -- probes and shortlist reach, probes, and rows to read.
-        'lean_chosen', format('dial * coalesce(%s, m.weight_votes)', coalesce(i.options ->> 'weight_votes', 'NULL')),
+        -- What a search chooses by its arguments, the options and the model: the place in the table of what probes and shortlist
+        -- reach, probes, and rows to read.
         'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
         'probes_chosen', probes_chosen,
@@ -183,9 +182,6 @@ BEGIN
         'exact_distance_of', format(distance, v, '$1', '$2'),
         'node_distance', format(distance, v, 's.x', '$1'),
         -- What an exact distance is divided by to compare with an estimate from bits.
-        'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END,
-        -- With several homes a key comes from several lists.
-        'distinct_open', CASE WHEN several THEN 'SELECT w.* FROM (SELECT DISTINCT ON (w.key, w.seq) w.* FROM (' ELSE '' END,
-        'distinct_close', CASE WHEN several THEN ') w ORDER BY w.key, w.seq, w.distance) w' ELSE '' END);
+        'scale_of_scores', CASE i.distance WHEN 'cosine' THEN '1::float8' WHEN 'l2' THEN 'm.scale' ELSE 'm.scale * m.scale' END);
 END
 $function$;

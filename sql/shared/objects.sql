@@ -83,7 +83,7 @@ DECLARE
     t record;
 BEGIN
     FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
-        PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE t.name WHEN 'near_matching' THEN matching ELSE plain END));
+        PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE WHEN t.name IN ('near_matching', 'rank_matching') THEN matching ELSE plain END));
     END LOOP;
     PERFORM foh._drop_outdated(i, before);
     FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP

@@ -17,20 +17,12 @@ AS $function$
      'share of the ten nearest rows that a search shall find; probes and shortlist follow from it, as measured on held-out rows. null: 0.95 where labels do not count, unless that costs too much'),
     ('dial', '0.5', false, false, 0, 1, NULL, 'now',
      'how much labels count in a search that does not say: 0 nothing, 0.5 as learned, 1 more than distance'),
-    ('weight_code', 'null', true, false, 0, 1e3, NULL, 'now',
-     'how much the learned code counts in the choice of the rows that tell the kind of the query; null: as learned on held-out rows'),
-    ('weight_votes', 'null', true, false, 0, 1e3, NULL, 'now',
-     'by how many times its distance a row of another kind than the query is put back; null: as learned'),
     ('exact_rows', '1000', false, true, 0, 1e9, NULL, 'now',
      'an untrained index up to this size is searched exactly'),
     ('geometry', 'null', true, true, 1, 16000, NULL, 'create',
      'geometry bits of a row; null: by the dimensions'),
     ('centers', 'null', true, true, 1, 1e6, NULL, 'update',
      'number of centers; null: about rows ^ (2/3)'),
-    ('homes', '1', false, true, 0, 16, NULL, 'update',
-     'lists a row is in, its nearest centers. 0: only the `neighbors` of each center are listed, a row may be in no list, and a search that finds fewer than k rows there reads the table'),
-    ('neighbors', '0', false, true, 0, 1e6, NULL, 'update',
-     'rows that a center holds besides, its nearest: the pool of the paper with `homes` 0'),
     ('label_weight', '1.0', false, false, 0, 1e6, NULL, 'update',
      'how far stored codes lean on the labels of their rows; 0: the symmetric codes of the paper'),
     ('max_stale', '0.01', false, false, 0, 1, NULL, 'update',
@@ -44,11 +36,11 @@ AS $function$
     ('held_out', '0.02', false, false, 0, 0.5, NULL, 'update',
      'share of rows, by a hash of the key, that never train'),
     ('keep_versions', '3', false, true, 1, 100, NULL, 'update',
-     'models that `foh-pg rollback` can return to'),
+     'models that `foh-pg build --version` can return to'),
     ('triggers', '"auto"', false, NULL, NULL, NULL, '{auto,statement,row,always}', 'now',
      'auto, statement, row, or always (row triggers that fire on replication too)'),
     ('seed', '0', false, true, 0, 4294967295, NULL, 'rebuild',
-     'where the random numbers of the first hash functions and of the learner begin: the same seed, the same numbers')
+     'seed of all random numbers: builds with the same seed on the same rows learn the same')
 $function$;
 
 -- Every option of an index and its default.
@@ -101,12 +93,7 @@ BEGIN
             given := jsonb_set(given, ARRAY[o.key], to_jsonb(trunc(o.value::numeric)));
         END IF;
     END LOOP;
-    given := coalesce(base, known) || given;
-    IF (given ->> 'homes')::int = 0 AND (given ->> 'neighbors')::int = 0 THEN
-        RAISE EXCEPTION 'foh: homes and neighbors are both 0: no row would be in any list'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave homes at 1.';
-    END IF;
-    RETURN given;
+    RETURN coalesce(base, known) || given;
 END
 $function$;
 

@@ -66,7 +66,7 @@ CREATE OR REPLACE FUNCTION foh._recall_text(target float8, recalls float8[], pro
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT concat_ws('; ', format('%s wanted', target),
+    SELECT concat_ws('; ', target || ' wanted',
                      CASE WHEN recalls IS NULL THEN 'not measured yet: the next build or update measures it'
                           WHEN reached IS NULL THEN 'less than was ever measured'
                           ELSE format('%s of the ten nearest expected without labels', round(reached::numeric, 3)) END,

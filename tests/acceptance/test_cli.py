@@ -71,8 +71,15 @@ class TestMigrate:
         error = CommandLine(new_database(), "installer")("migrate", code=1).stderr
         assert re.fullmatch(r"foh-pg: the extension pgvector is not installed.*\n", error)
 
-    def test_other_commands_say_so_where_it_is_missing(self, installer: CommandLine) -> None:
-        assert "run foh-pg migrate" in installer("status", code=1).stderr
+    @pytest.mark.parametrize(
+        "command", [["status"], ["search", "--like=1"], ["labels", "--like=1"], ["build"]]
+    )
+    def test_other_commands_say_so_where_it_is_missing(
+        self, installer: CommandLine, command: list[str]
+    ) -> None:
+        name, *others = command
+        about = [] if name == "status" else ["items"]
+        assert "run foh-pg migrate first" in installer(name, *about, *others, code=1).stderr
 
     def test_for_another_role(self, new_database) -> None:
         database = new_database()
@@ -109,19 +116,16 @@ class TestIndexes:
             ),
             *(
                 "--centers=7",
-                "--homes=2",
-                "--neighbors=5",
                 "--probes=3",
                 "--label-weight=0.5",
             ),
         )
         row = connection.execute(
             """SELECT labels, labels_from::text, labels_key, bits, dimensions, distance,
-                      (options->>'centers')::int, (options->>'homes')::int, (options->>'neighbors')::int,
-                      (options->>'probes')::int, (options->>'label_weight')::float
+                      (options->>'centers')::int, (options->>'probes')::int, (options->>'label_weight')::float
                FROM foh.index"""
         ).fetchone()
-        assert row == ("tag", "product_tag", ["product_id"], 32, 3, "l2", 7, 2, 5, 3, 0.5)
+        assert row == ("tag", "product_tag", ["product_id"], 32, 3, "l2", 7, 3, 0.5)
 
     def test_errors_are_one_line(self, cli: CommandLine) -> None:
         arguments = ("create-index", "products", "--embedding=embedding")

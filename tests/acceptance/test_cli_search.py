@@ -1,4 +1,4 @@
-"""foh-pg search, alter-index, refresh, repair and grant, as a person types them."""
+"""foh-pg search, alter-index, repair and grant, as a person types them."""
 
 from __future__ import annotations
 
@@ -156,9 +156,9 @@ def test_alter_and_refresh(cli: CommandLine, shop: Shop) -> None:
     assert cli("alter-index", "items", code=2).stdout == ""
     shop.run("ALTER TABLE {source} RENAME COLUMN embedding TO emb")
     assert "foh.refresh('items')" in cli("search", "items", "--vector", QUERY, code=1).stderr
-    assert "reads emb of public.item" in cli("refresh", "items").stderr
+    assert "reads emb of public.item" in cli("alter-index", "items", "--refresh").stderr
     assert json.loads(cli("search", "items", "--vector", QUERY, "-k1", "--json").stdout)[0]["id"] == 7
-    assert "no index 'other'" in cli("refresh", "other", code=1).stderr
+    assert "no index 'other'" in cli("alter-index", "other", "--refresh", code=1).stderr
 
 
 def test_repair(cli: CommandLine, shop: Shop) -> None:

@@ -71,7 +71,7 @@ def test_an_answer_for_reading(products: psycopg.Connection[Any], database: Data
     result = CommandLine(database)("doctor", code=5)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("error: products: a trigger is missing or disabled (delete on public.product")
-    assert lines[1] == "  -> run foh-pg refresh products, then foh-pg check products --repair"
+    assert lines[1] == "  -> run foh-pg alter-index products --refresh, then foh-pg check products --repair"
 
 
 class TestDatabase:
@@ -185,14 +185,20 @@ class TestIndex:
         products.execute(statement)
         finding = only(doctor(), "triggers")
         assert "insert on public.product" in finding["found"]
-        assert finding["cure"] == "run foh-pg refresh products, then foh-pg check products --repair"
+        assert (
+            finding["cure"]
+            == "run foh-pg alter-index products --refresh, then foh-pg check products --repair"
+        )
 
     def test_a_column_was_renamed(
         self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
     ) -> None:
         products.execute("ALTER TABLE product RENAME COLUMN tags TO labels")
         finding = only(doctor(), "table")
-        assert (finding["severity"], finding["cure"]) == ("error", "run foh-pg refresh products")
+        assert (finding["severity"], finding["cure"]) == (
+            "error",
+            "run foh-pg alter-index products --refresh",
+        )
 
     def test_the_table_was_dropped(
         self, products: psycopg.Connection[Any], doctor: Callable[..., Findings]
@@ -297,7 +303,7 @@ class TestNeverDies:
             found = doctor(*arguments)
             finding = only(found, "table")
             assert "embedding is named vec" in finding["found"]
-            assert finding["cure"] == "run foh-pg refresh products"
+            assert finding["cure"] == "run foh-pg alter-index products --refresh"
             assert not any("embedding)" in each["cure"] for each in found), "a right on a column that is gone"
 
     def test_what_cannot_be_looked_at_is_a_finding(
@@ -340,7 +346,7 @@ def test_labels_that_are_lists_in_one_text(
 
 @pytest.mark.parametrize(
     "command",
-    ["update", "build", "evaluate", "check", "refresh", "status", "doctor", "alter-index", "search"],
+    ["update", "build", "evaluate", "check", "status", "doctor", "alter-index", "refresh", "search", "like"],
 )
 def test_after_drop_table_every_command_says_drop_index(
     products: psycopg.Connection[Any], database: Database, command: str
@@ -348,13 +354,16 @@ def test_after_drop_table_every_command_says_drop_index(
     products.execute("DROP TABLE product")
     more = {
         "alter-index": ["products", "--option=probes=3"],
+        "refresh": ["products", "--refresh"],
         "search": ["products", "--vector=[1,2,3]"],
+        "like": ["products", "--like=1"],
         "doctor": [],
     }
-    arguments = [command, *more.get(command, ["products"]), f"--dsn={database.dsn()}"]
+    name = {"refresh": "alter-index", "like": "search"}.get(command, command)
+    arguments = [name, *more.get(command, ["products"]), f"--dsn={database.dsn()}"]
     result = CliRunner().invoke(app, arguments)
     assert "drop_index" in result.output or "drop-index" in result.output, result.output
-    assert command == "search" or "refresh" not in result.output, result.output
+    assert name == "search" or "refresh" not in result.output, result.output
 
 
 def test_requirements_are_said_in_the_same_words() -> None:

@@ -178,7 +178,7 @@ def test_in_a_browser(browser: Any, evaluated: Connection, watch: Callable[..., 
 
 
 @pytest.mark.skipif(
-    "FOH_RENDER" not in os.environ, reason="makes the pictures of the docs anew: FOH_RENDER=1"
+    "FOH_RENDER" not in os.environ, reason="makes the pictures of the docs again: FOH_RENDER=1"
 )
 def test_pictures_for_the_docs(server: Server, browser: Any) -> None:
     database = server.create_database(name="shop", template=server.template)

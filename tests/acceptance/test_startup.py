@@ -26,6 +26,7 @@ DEAR = {
     "psycopg",
     "rich",
     "scipy",
+    "scipy.stats",
     "sklearn",
     "sqlalchemy",
 }
@@ -56,6 +57,7 @@ def dear_imports(*arguments: str) -> set[str]:
         (["status", NOWHERE], {"psycopg"}),
         (["doctor", NOWHERE], {"psycopg"}),
         (["search", "products", "--like=1", NOWHERE], {"psycopg"}),
+        (["update", "products", NOWHERE], {"psycopg", "numpy", "scipy"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -67,6 +67,9 @@ def test_every_write_is_seen(cluster: Cluster, owner: psycopg.Connection[Any], k
     assert owner.execute("SELECT * FROM foh.repair('products')").fetchone() == (0, 0, 0)
     index = Index.open(owner, "products")
     assert len(index.search_like(31, k=5)) == 5
+    owner.execute("SELECT foh.rename_index('products', 'goods')")
+    owner.execute("SELECT foh.rename_index('goods', 'products')")
+    assert nearest(owner, rows[31]) == 31
     elsewhere.execute("TRUNCATE products")
     assert nearest(owner, rows[0]) is None
     updater.update(cluster.dsn(), "products")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+import pytest
 
 from foh_pg import Index, updater
 from foh_pg.errors import FohError
@@ -26,9 +27,14 @@ PLACES = (
 )
 
 
+# Of the rows that writers write: those of one tenant are in one shard, and its ids are unique in it alone.
+TENANTS = 5
+
+
 class Race:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, tenants: bool) -> None:
         self.cluster = cluster
+        self.tenants = tenants
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.ended = threading.Event()
@@ -49,6 +55,10 @@ class Race:
         except Exception as error:
             self.wrong.append(f"{getattr(part, '__name__', 'write')}: {type(error).__name__}: {error}")
 
+    def key(self, number: int) -> Any:
+        """The key of a row as a search returns it."""
+        return (number % TENANTS, number // TENANTS) if self.tenants else number
+
     def write(self, number: int) -> None:
         """Insert, update and delete rows of its own; search for each right after it is committed."""
         drawn = random.Random(number)
@@ -66,17 +76,19 @@ class Race:
             kind = drawn.choice(["insert", "insert", "update", "delete"]) if len(mine) > 5 else "insert"
             if kind == "insert":
                 key += 1
-                touched, statement = key, "INSERT INTO item VALUES (%(key)s, %(row)s, %(size)s)"
+                touched = key
+                statement = "INSERT INTO item (tenant, id, embedding, size) VALUES (%(tenant)s, %(id)s, %(row)s, %(size)s)"
             else:
                 touched = drawn.choice(list(mine))
                 statement = (
-                    "UPDATE item SET embedding = %(row)s, size = %(size)s WHERE id = %(key)s"
+                    "UPDATE item SET embedding = %(row)s, size = %(size)s WHERE tenant = %(tenant)s AND id = %(id)s"
                     if kind == "update"
-                    else "DELETE FROM item WHERE id = %(key)s"
+                    else "DELETE FROM item WHERE tenant = %(tenant)s AND id = %(id)s"
                 )
             try:
+                tenant, id_ = self.key(touched) if self.tenants else (0, touched)
                 done = connection.execute(
-                    statement, {"key": touched, "row": vector(row), "size": size}
+                    statement, {"tenant": tenant, "id": id_, "row": vector(row), "size": size}
                 ).rowcount
             except psycopg.Error as error:
                 # Citus cancels a statement now and then where a shard moves; it has changed nothing then.
@@ -91,12 +103,17 @@ class Race:
                 row = mine.pop(touched)
             else:
                 mine[touched] = row
-            # What was written passes a condition by its new value; a condition on the key asks one node.
-            match = drawn.choice([None, {"size": size}, {"id": touched}])
-            found = [m.key for m in index.search(row, 5, match=match)]
-            if (touched in found) == (kind == "delete"):
-                self.wrong.append(f"{kind} of {touched}, match {match}: found {found}")
-            if len(set(found)) != (5 if match is None or "size" in match else kind != "delete"):
+            # What was written passes a condition by its new value; a condition on the distribution column asks one node.
+            match = drawn.choice(
+                [None, {"size": size}, {"tenant": tenant} if self.tenants else {"id": touched}]
+            )
+            asked = f"tenant = {tenant}" if self.tenants and match is None and drawn.random() < 0.5 else None
+            found = [m.key for m in index.search(row, 5, match=match, filter=asked)]
+            if (self.key(touched) in found) == (kind == "delete"):
+                self.wrong.append(
+                    f"{kind} of {self.key(touched)}, match {match}, filter {asked}: found {found}"
+                )
+            if len(set(found)) != (kind != "delete" if match and "id" in match else 5):
                 self.wrong.append(f"{len(found)} rows, match {match}: {found}")
 
     def read(self) -> None:
@@ -108,7 +125,7 @@ class Race:
             number = (number + 7) % len(rows)
             found = [m.key for m in index.search(rows[number], 5)]
             self.counts["search"] += 1
-            if found[:1] != [number] or len(set(found)) != 5:
+            if found[:1] != [self.key(number)] or len(set(found)) != 5:
                 self.wrong.append(f"search for {number}: {found}")
 
     def update(self) -> None:
@@ -160,18 +177,24 @@ def base() -> np.ndarray[Any, Any]:
     return np.random.default_rng(99).standard_normal((2000, 16)).astype(np.float32)
 
 
-def test_race(cluster: Cluster, owner: psycopg.Connection[Any], record_property: Any) -> None:
-    owner.execute("CREATE TABLE item (id bigint PRIMARY KEY, embedding extensions.vector(16), size int)")
+@pytest.mark.parametrize("key", ["id", "tenant, id"])
+def test_race(cluster: Cluster, owner: psycopg.Connection[Any], key: str, record_property: Any) -> None:
+    race = Race(cluster, tenants=key != "id")
+    home = key.split(",")[0]
+    owner.execute(
+        "CREATE TABLE item (tenant int NOT NULL, id bigint NOT NULL, embedding extensions.vector(16), size int,"
+        f" PRIMARY KEY ({key}))".encode()
+    )
     owner.execute("SET citus.shard_count = 4")
-    owner.execute("SELECT create_distributed_table('item', 'id', colocate_with => 'none')")
+    owner.execute("SELECT create_distributed_table('item', %s, colocate_with => 'none')", [home])
     with owner.cursor().copy("COPY item FROM STDIN") as copy:
         for number, row in enumerate(base()):
-            copy.write_row((number, vector(row), number % 3))
+            copy.write_row((*(race.key(number) if race.tenants else (0, number)), vector(row), number % 3))
     owner.execute(
-        "SELECT foh.create_index('items', 'item', 'embedding', include => '{size,id}', options => '{\"exact_rows\": 0}')"
+        "SELECT foh.create_index('items', 'item', 'embedding', include => %s, options => '{\"exact_rows\": 0}')",
+        [["size", home]],
     )
     updater.build(cluster.dsn(), "items")
-    race = Race(cluster)
     started = time.monotonic()
     race.run()
     record_property("storm", f"{dict(race.counts)} in {time.monotonic() - started:.0f} s")

@@ -24,11 +24,10 @@ class Contents:
     lists: list[tuple[int, int, str]]
     entries: list[tuple[int, int | None, str, int, int, str | None]]
     centers: dict[int, int]
-    homes: dict[int, tuple[int, list[int]]]
+    homes: dict[int, int]
     signs: str
     threshold: str
     status: str
-    several: bool
     placed: int
     first_center: int
     differences: list[str] = field(default_factory=list)
@@ -40,8 +39,8 @@ class Contents:
         def rows(text: str) -> list[Any]:
             return connection.execute(text.replace("INDEX", index).replace("SOURCE", source)).fetchall()
 
-        ((status, several, placed, first_center),) = rows(
-            "SELECT i.status, i.several, m.placed, m.first_center FROM foh.index i"
+        ((status, placed, first_center),) = rows(
+            "SELECT i.status, m.placed, m.first_center FROM foh.index i"
             " JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.name = 'INDEX'"
         )
         ((signs, threshold),) = rows("SELECT signs::text, threshold::text FROM foh.INDEX_quantizer")
@@ -52,11 +51,10 @@ class Contents:
                 "SELECT seq, key, op::text, version, center, geometry::text FROM foh.INDEX_stream ORDER BY seq"
             ),
             dict(rows("SELECT center, length FROM foh.INDEX_center")),
-            {key: (home, others) for key, home, others in rows("SELECT * FROM foh.INDEX_item")},
+            dict(rows("SELECT key, home FROM foh.INDEX_item")),
             signs,
             threshold,
             status,
-            several,
             placed,
             first_center,
         )
@@ -89,14 +87,11 @@ class Contents:
     def _lists(self, listed: list[tuple[int, int, str]], truncated: int) -> None:
         pairs = Counter((key, center) for key, center, _ in listed)
         self._note("in one list more than once", [pair for pair, n in pairs.items() if n > 1])
-        if not self.several:
-            keys = Counter(key for key, _, _ in listed)
-            self._note("in more than one list", [key for key, n in keys.items() if n > 1])
+        keys = Counter(key for key, _, _ in listed)
+        self._note("in more than one list", [key for key, n in keys.items() if n > 1])
         if truncated:
             return
-        recorded = {
-            (key, center) for key, (home, others) in self.homes.items() for center in [home, *(others or [])]
-        }
+        recorded = self.homes.items()
         self._note("in a list that is not its home", pairs.keys() - recorded)
         self._note("not in the list of its home", recorded - pairs.keys())
         lengths = Counter(center for _, center, _ in listed)

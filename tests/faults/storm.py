@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -43,8 +42,6 @@ ALTERATIONS: list[dict[str, Any]] = [
     {"budget": None},
     {"probes": 3},
     {"probes": None},
-    {"homes": 2},
-    {"homes": 1},
     {"label_weight": 0.5},
 ]
 
@@ -267,8 +264,7 @@ class Storm:
                 self._run(kind, arguments, rng)
 
     def _run(self, kind: str, arguments: dict[str, Any], rng: Random) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.faults.victim"])
+        context = victim.processes()
         receiver, sender = context.Pipe(duplex=False)
         fate = rng.random()
         dies_at = int(rng.integers(1, 30)) if fate < 0.4 else None

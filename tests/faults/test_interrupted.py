@@ -97,6 +97,7 @@ def test_two_at_once(prepared: Connection, database: Database) -> None:
     assert violations(prepared) == []
 
 
+@pytest.mark.one_version
 def test_lock_taken_over(prepared: Connection, database: Database) -> None:
     def take_over() -> None:
         prepared.execute("SELECT pg_advisory_unlock_all()")
@@ -107,6 +108,7 @@ def test_lock_taken_over(prepared: Connection, database: Database) -> None:
     assert violations(prepared) == []
 
 
+@pytest.mark.one_version
 def test_the_fence_stands_without_the_lock(
     prepared: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +126,7 @@ def test_the_fence_stands_without_the_lock(
     assert "faster" in error[0]
 
 
+@pytest.mark.one_version
 def test_connection_moved_by_a_proxy(prepared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_session(prepared) as session:
         session.pid += 1
@@ -197,6 +200,7 @@ def test_writer_older_than_65_versions(prepared: Connection, database: Database)
     assert violations(prepared) == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("phase", ["learn", "encode again", "switch"])
 def test_truncate_and_keys_again(prepared: Connection, database: Database, phase: str) -> None:
     other = database.connect()
@@ -213,6 +217,7 @@ def test_truncate_and_keys_again(prepared: Connection, database: Database, phase
     assert prepared.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (200,)
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("phase", ["learn", "encode again", "place"])
 def test_rows_changed_meanwhile(prepared: Connection, database: Database, phase: str) -> None:
     """Rows read already, members of opened lists, and rows of the batch itself."""
@@ -256,6 +261,7 @@ MEANWHILE = {
 }
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("phase", ["learn", "encode again"])
 @pytest.mark.parametrize("what", MEANWHILE)
 def test_the_table_changes_meanwhile(
@@ -277,6 +283,7 @@ def test_the_table_changes_meanwhile(
     assert len(found(prepared, 1200, 1000)) == 1000
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("table", ["digits_list", "digits_center", "digits_projection"])
 def test_disk_full(prepared: Connection, superuser: Connection, table: str) -> None:
     before = recorded_state(prepared)
@@ -353,6 +360,7 @@ def test_writers_throughout(prepared: Connection, database: Database) -> None:
     assert rows == items == entries
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("step", [1, 5])
 def test_server_stops_at_once(
     embedded_version: int, tmp_path_factory: pytest.TempPathFactory, step: int

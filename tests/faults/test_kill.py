@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from foh_pg import updater
+from tests.faults import victim
 from tests.support.digits import create_index, create_table, insert, violations
 from tests.support.postgres import Database
 from tests.support.recorded_state import recorded_state
@@ -25,9 +23,12 @@ BUILD = [(name, 0) for name in ("sample", "learn", "centers", "plan", "place")]
 
 
 def killed(database: Database, function: str, arguments: dict[str, Any], phase: str, step: int) -> None:
-    command = [sys.executable, "-m", "tests.faults.victim", function, database.dsn(), json.dumps(arguments)]
-    done = subprocess.run([*command, phase, str(step)], capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, f"phase {phase!r} was not reached: {done.stderr}"
+    process = victim.processes().Process(
+        target=victim.die, args=(function, database.dsn(), arguments, phase, step), daemon=True
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, f"phase {phase!r} was not reached"
 
 
 def prepare_update(database: Database) -> None:
@@ -85,6 +86,7 @@ def test_build(copy_of: Copy, phase: str, step: int) -> None:
     assert violations(connection) == []
 
 
+@pytest.mark.one_version
 def test_build_goes_on_where_it_was(copy_of: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = copy_of(prepare_build).connect()
     monkeypatch.setattr("foh_pg.updater.fill.PIECE_ROWS", 300)
@@ -120,6 +122,7 @@ def test_build_goes_on_where_it_was(copy_of: Copy, monkeypatch: pytest.MonkeyPat
     assert violations(connection) == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("emptied", ["DELETE FROM digit", "TRUNCATE digit"])
 def test_build_of_a_table_that_was_empty_when_it_began(copy_of: Copy, emptied: str) -> None:
     database = copy_of(prepare_build)
@@ -132,6 +135,7 @@ def test_build_of_a_table_that_was_empty_when_it_began(copy_of: Copy, emptied: s
     assert connection.execute("SELECT count(*) FROM foh.digits_item").fetchone() == (300,)
 
 
+@pytest.mark.one_version
 def test_an_interrupted_rebuild_is_discarded_by_an_update(copy_of: Copy) -> None:
     database = copy_of(build_in_peace)
     connection = database.connect()

@@ -17,17 +17,16 @@ Connection = psycopg.Connection[Any]
 
 
 @pytest.mark.one_version
-@pytest.mark.parametrize("homes", [1, 2])
 @pytest.mark.parametrize(
     "statement",
     ["DELETE FROM digit WHERE id = ANY (%s)", "UPDATE digit SET embedding = NULL WHERE id = ANY (%s)"],
 )
 def test_rows_that_a_split_was_about_to_move(
-    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch, statement: str, homes: int
+    connection: Connection, database: Database, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     """Deleted after the split has read them, and before their list is written: they are in no list, and so have no home."""
     create_table(connection)
-    create_index(connection, homes=homes, options='{"learn_rows": 200}')
+    create_index(connection, options='{"learn_rows": 200}')
     insert(connection, range(600))
     updater.update(connection, "digits")
     # Many rows near one center.

@@ -1,19 +1,15 @@
-"""Processes that run an updater and are killed.
-
-python -m tests.faults.victim FUNCTION DSN JSON-ARGUMENTS PHASE STEP
-
-runs on the index digits until a phase is at a step. `work` is the same for a process of multiprocessing: it dies
-at the step of a number, or when somebody else kills it.
+"""Processes that run an updater and are killed: `die` at a step of a phase, `work` at the step of a number, or when
+somebody else kills it.
 """
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import signal
-import sys
 import traceback
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from typing import Any
 
 import psycopg
@@ -28,6 +24,13 @@ LOST = (
 )
 # Somebody else is at work on the index, or was faster; or it is not in the state that the step needs.
 POLITE = (BusyError, FenceError, BuildError)
+
+
+def processes() -> ForkServerContext:
+    """New processes are copies of one that has imported this module: to import it takes longer than most runs."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.faults.victim"])
+    return context
 
 
 def is_lost(error: BaseException) -> bool:
@@ -56,13 +59,11 @@ def work(
             report.send(f"{function} {arguments}: {traceback.format_exc()}")
 
 
-def main(function: str, dsn: str, arguments: str, phase: str, step: str) -> None:
+def die(function: str, dsn: str, arguments: dict[str, Any], phase: str, step: int) -> None:
+    """Run an updater on the index digits until a phase is at a step."""
+
     def progress(name: str, done: int, total: int) -> None:
-        if name == phase and done == int(step):
+        if name == phase and done == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    getattr(updater, function)(dsn, "digits", **json.loads(arguments), progress=progress)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    getattr(updater, function)(dsn, "digits", **arguments, progress=progress)

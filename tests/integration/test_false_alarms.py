@@ -62,9 +62,7 @@ def test_with_quoted_identifiers(digit: Connection) -> None:
     assert violations(digit) == []
 
 
-@pytest.mark.parametrize(
-    "options", ['{"homes": 2}', '{"max_stale": 0.001}', '{"neighbors": 5}', '{"budget": 10}']
-)
+@pytest.mark.parametrize("options", ['{"max_stale": 0.001}', '{"budget": 10}'])
 def test_after_alter_index(digit: Connection, options: str) -> None:
     digit.execute("SELECT foh.alter_index('digits', %s)", [options])
     assert violations(digit) == []

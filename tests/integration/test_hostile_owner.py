@@ -475,7 +475,7 @@ COMMANDS = (
     ["evaluate", "idx"],
     ["check", "idx"],
     ["check", "idx", "--repair"],
-    ["refresh", "idx"],
+    ["alter-index", "idx", "--refresh"],
     ["grant", "idx", "--reader=app_reader"],
     ["search", "idx", "--vector=[1,2]"],
     ["status", "--check"],

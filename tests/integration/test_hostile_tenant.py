@@ -269,7 +269,7 @@ class TestNames:
         assert "products, or shop_items_2" in (caught.value.diag.message_hint or "")
         assert called.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
 
-    @pytest.mark.parametrize("strings", ["on", "off"])
+    @pytest.mark.parametrize("strings", ["on", pytest.param("off", marks=pytest.mark.one_version)])
     @pytest.mark.parametrize("name", NASTY)
     def test_of_columns_and_tables(
         self, connection: Connection, superuser: Connection, database: Database, name: str, strings: str

@@ -110,7 +110,7 @@ def live(owner: Role) -> None:
     owner.run("update", "products")
     assert json.loads(owner.run("check", "products", "--json")) == []
     owner.run("build", "products", "--again")
-    owner.run("rollback", "products", f"--to={run['to_version']}", "--yes")
+    owner.run("build", "products", f"--version={run['to_version']}")
     owner.run("evaluate", "products", "--queries=5")
     assert json.loads(owner.run("check", "products", "--json")) == []
     [status] = json.loads(owner.run("status", "--json"))

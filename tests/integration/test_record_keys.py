@@ -121,9 +121,11 @@ def table(connection: Connection) -> Callable[..., Table]:
     return make
 
 
-# Which triggers record a write changes nothing about keys.
-@pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("triggers", ["statement", pytest.param("row", marks=pytest.mark.one_version)])
+# Which triggers record a write changes nothing about keys: one case shows that they do.
+@pytest.mark.parametrize(
+    ("kind", "triggers"),
+    [*((kind, "statement") for kind in KEYS), pytest.param("moment", "row", marks=pytest.mark.one_version)],
+)
 def test_life_of_an_index(
     table: Callable[..., Table], database: Database, connection: Connection, kind: str, triggers: str
 ) -> None:

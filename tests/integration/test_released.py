@@ -70,7 +70,7 @@ def schema(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.skipif("FOH_RENDER" not in os.environ, reason=f"makes the newest dump anew: {RENDER}")
+@pytest.mark.skipif("FOH_RENDER" not in os.environ, reason=f"makes the newest dump again: {RENDER}")
 def test_rendered(new_database: Callable[..., Database], server: Server) -> None:
     assert server.bin is not None
     database = install(new_database())

@@ -83,7 +83,9 @@ def test_from_python_and_from_the_command_line(learned: Connection, database: Da
     index = Index.open(learned, "digits")
     index.rename("numbers")
     assert len(index.search(digits()[0][0])) == 10
-    result = CliRunner().invoke(app, ["rename-index", "numbers", "figures", f"--dsn={database.dsn()}"])
+    result = CliRunner().invoke(
+        app, ["alter-index", "numbers", "--rename=figures", f"--dsn={database.dsn()}"]
+    )
     assert (result.exit_code, result.stderr) == (0, "index 'numbers' is now 'figures'\n")
     assert len(found(learned, "figures")) == 10
 

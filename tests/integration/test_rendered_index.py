@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from psycopg.types.json import Json
 
 from tests.support.postgres import Database
@@ -45,10 +46,14 @@ def test_settings_of_a_session_do_not_get_into_functions(database: Database) -> 
     assert rendered(database, SETTINGS) == plain
 
 
-def test_functions_for_distributed_tables_can_be_made(database: Database) -> None:
+@pytest.mark.parametrize("key", ["id", "tenant, id", "day, id, tenant"])
+def test_functions_for_distributed_tables_can_be_made(database: Database, key: str) -> None:
     """Where there is no Citus to try them: every placeholder is known, and PL/pgSQL understands the text."""
     owner = database.connect("app_owner")
-    owner.execute("CREATE TABLE product (id bigint PRIMARY KEY, tags text[], embedding extensions.vector(3))")
+    owner.execute(
+        "CREATE TABLE product (tenant text, id bigint, day date, tags text[], embedding extensions.vector(3),"
+        f" PRIMARY KEY ({key}))".encode()
+    )
     owner.execute("SELECT foh.create_index('products', 'product', 'embedding', labels => 'tags', bits => 16)")
     owner.execute(
         """CREATE OR REPLACE FUNCTION foh._citus_kind(relation oid) RETURNS text LANGUAGE sql STABLE
@@ -74,3 +79,6 @@ def test_functions_for_distributed_tables_can_be_made(database: Database) -> Non
         else:
             # Only a superuser may set a parameter of Citus where Citus is not known.
             superuser.execute(text)
+        if kind == "node":
+            # The nodes know nothing of schema foh, in which the type of a key of several columns is.
+            assert "foh.products" not in text

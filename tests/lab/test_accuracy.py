@@ -10,6 +10,7 @@ import pytest
 
 from foh_pg.errors import InputError
 from foh_pg.quality.protocol import Protocol
+from lab import data as datasets
 from lab import environment, formats, summary
 from lab.accuracy import accuracy_tables, methods
 from lab.accuracy import experiments as accuracy
@@ -27,7 +28,7 @@ def run(data, seeds=(0, 1), extras=accuracy.EXTRAS):
         extras=extras,
     )
     records = [record for step in accuracy.plan(data, settings) for record in step.run()]
-    return Report("accuracy", data.describe(), settings.describe(), environment.describe(), records)
+    return Report("accuracy", datasets.describe(data), settings.describe(), environment.describe(), records)
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_parquet(tmp_path):
 
 def test_digits():
     pytest.importorskip("sklearn")
-    assert data.load("digits").describe() == {
+    assert data.describe(data.load("digits")) == {
         "name": "digits",
         "rows": 1797,
         "dimensions": 64,

@@ -11,6 +11,7 @@ from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners import FOH
 from foh_pg.quality.protocol import Protocol, Split
+from lab.accuracy.experiments import by_label
 
 
 def test_queries_are_never_rows_of_the_base(single):
@@ -48,11 +49,11 @@ def test_batches_make_up_the_stream(single):
 
 
 def test_labels_in_order(single, multi):
-    ordered = Split.draw(single, Protocol(), seed=0).by_label()
+    ordered = by_label(Split.draw(single, Protocol(), seed=0))
     labels = single.labels(ordered.stream)
     assert np.count_nonzero(labels[1:] != labels[:-1]) == 4
     assert sorted(ordered.stream) == sorted(Split.draw(single, Protocol(), seed=0).stream)
-    assert len(Split.draw(multi, Protocol(), seed=0).by_label().stream) == 540
+    assert len(by_label(Split.draw(multi, Protocol(), seed=0)).stream) == 540
 
 
 def test_hidden_labels(single):

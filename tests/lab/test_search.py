@@ -9,7 +9,6 @@ from psycopg import sql
 from foh_pg.clustering import unit
 from foh_pg.errors import FohError, InputError
 from lab import pgbench
-from lab.accuracy import pooling
 from lab.commands.search import read_clients
 from lab.search import (
     curves,
@@ -22,7 +21,6 @@ from lab.search import (
 from lab.search.contenders import Form
 from lab.search.line_up import line_up
 from lab.search.measure import BLOCK, SETTLE, interleave, judge_by
-from lab.search.ours import pool_options
 from lab.summary import Report
 
 NOTHING = sql.Composed([sql.SQL("SELECT")])
@@ -157,7 +155,6 @@ def test_everyone_is_in_the_line_up(single):
     for word in (
         "foh",
         "symmetric",
-        "paper's pool",
         "encoded again",
         "exact",
         "HNSW",
@@ -219,14 +216,6 @@ def test_clients_are_columns():
     assert found.columns == ["", "1 client", "4 clients", "server cores"]
     assert found.rows == [["foh, f", "1,000 (1.5 ms)", "2,500 (1.5 ms)", "1.2"]]
     assert "share the cores" in found.note
-
-
-def test_the_pool_has_the_parameters_of_the_paper():
-    options = pool_options(59_000)
-    assert (options["centers"], options["neighbors"], options["probes"]) == (500, 500, 10)
-    assert (options["homes"], options["label_weight"]) == (0, 0)
-    few = pool_options(30)
-    assert few["probes"] <= few["centers"] == pooling.sizes(30)[0] == 3
 
 
 @pytest.mark.parametrize(("rows", "batch"), [(59_000, 2000), (1000, 50), (10, 1)])

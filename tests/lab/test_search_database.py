@@ -42,7 +42,6 @@ def contenders(servers, rows):
     line_up = [
         ours.ours("anchored", "foh", BITS, 1),
         ours.ours("symmetric", "foh, symmetric codes", BITS, 0),
-        ours.paper_pool("pool", BITS, len(rows.base)),
         pgvector.graph("pgvector HNSW", "items_graph", sql.SQL(""), "vector_cosine_ops", (40,)),
         pgvector.exact(),
         pgvector.quantized("items_signs", rows.dimensions, (40,)),
@@ -91,28 +90,6 @@ def test_encoding_all_again_finds_what_stored_codes_find(connection, contenders,
         assert len(again) == 10
         # A sum near zero may round to the other side in SQL.
         assert np.abs(np.subtract(again, stored)).max() <= 1
-
-
-def test_the_pool_ranks_the_lists_of_the_nearest_centers(connection, contenders, rows):
-    contender, record = next(found for title, found in contenders.items() if title.startswith("the paper"))
-    lists = dict(
-        connection.execute("SELECT center, array_agg(id) FROM foh.pool_list, unnest(ids) id GROUP BY 1")
-    )
-    options = ours.pool_options(len(rows.base))
-    assert set(map(len, lists.values())) == {options["neighbors"]}
-    assert record["reached"] == len(set().union(*lists.values())) / len(rows.base)
-    [form] = (form for form in contender.forms if form.k == 100)
-    for query in rows.data.X[rows.queries][:10]:
-        near = connection.execute(
-            "SELECT n.center FROM foh.pool_place(%s, NULL) p, foh.pool_nearestcenters(p.geometry, %s) n",
-            (query, options["probes"]),
-        ).fetchall()
-        reached = set().union(*(lists[center] for (center,) in near))
-        answer = Backend(connection).ask(form, query)
-        assert len(answer) == len(set(answer)) == min(100, len(reached))
-        assert set(answer) <= reached
-        ranked = distances(connection, query, answer)
-        assert ranked == sorted(ranked)
 
 
 def test_rivals_that_know_the_labels(connection, contenders, rows):
@@ -169,7 +146,6 @@ def test_rows_arrive_in_every_table(connection, contenders, rows):
     for name in (
         "items",
         "items_anchored",
-        "items_pool",
         "items_graph",
         "items_signs",
         "items_classified",
@@ -191,9 +167,9 @@ def test_stages(servers, rows):
     plan = stages.Plan.of(len(rows.base), stages=2, queries=10, bits=BITS)
     found = list(stages.measure(empty, rows, plan, lambda _: None))
     assert [(r["method"], r["stage"]) for r in found] == [
-        (method, stage) for stage in (1, 2) for method in (stages.LISTS, stages.POOL, stages.ALL)
+        (method, stage) for stage in (1, 2) for method in (stages.LISTS, stages.ALL)
     ]
-    assert [r["rows"] for r in found[::3]] == [len(rows.base) - plan.batch, len(rows.base)]
+    assert [r["rows"] for r in found[::2]] == [len(rows.base) - plan.batch, len(rows.base)]
     for r in found:
         assert r["asked"] == 10
         assert r["returned"] == 1

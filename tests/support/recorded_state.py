@@ -17,7 +17,7 @@ QUERIES = {
     "center": "SELECT center, length, version, stale, checked FROM foh.digits_center ORDER BY 1",
     "sample": "SELECT center, tried, ids, codes FROM foh.digits_sample ORDER BY 1",
     "list": "SELECT center, part, ids, geometry, marks FROM foh.digits_list ORDER BY 1, 2",
-    "item": "SELECT key, home, others FROM foh.digits_item ORDER BY 1",
+    "item": "SELECT key, home FROM foh.digits_item ORDER BY 1",
     "stream": "SELECT key, op FROM foh.digits_stream ORDER BY seq",
     "state": "SELECT version, name, chunk FROM foh.model_state ORDER BY 1, 2, 3",
 }

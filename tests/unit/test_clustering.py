@@ -162,17 +162,6 @@ class TestHomes:
         assert np.array_equal(whole, clustering.find_homes(bits, *made, homes=2))
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.integers(1, 5))
-def test_keep_nearest(candidates, keep):
-    centers = np.array([center for center, _ in candidates], dtype=np.int64)
-    values = np.array([value for _, value in candidates], dtype=np.float32)
-    expected = []
-    for center in sorted(set(centers.tolist())):
-        mine = [i for i, c in enumerate(centers) if c == center]
-        expected += sorted(mine, key=lambda i: values[i])[:keep]
-    assert clustering.keep_nearest(centers, values, keep).tolist() == expected
-
-
 class TestSplits:
     def test_pieces_are_no_longer_than_asked(self):
         bits = coded(400, dimensions=12, clusters=4)[0]

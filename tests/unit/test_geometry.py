@@ -85,7 +85,7 @@ def test_odd_rows_have_bits():
             long = geometry.encode(np.full((1, 12), 3e38, dtype=np.float32))
         assert np.array_equal(long, geometry.encode(np.full((1, 12), 12**-0.5, dtype=np.float32)))
         assert geometry.encode(np.zeros((1, 12))).shape == (1, 3)
-        assert geometry.encode(np.zeros((0, 12))).shape == geometry.encode_queries(rows()[:0]).shape == (0, 3)
+        assert geometry.encode(np.zeros((0, 12))).shape == geometry.query_looks(rows()[:0])[0].shape == (0, 3)
 
 
 def test_bad_geometry():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.geometry import Geometry, default_bits
@@ -21,7 +22,7 @@ from foh_pg.runs.run import Run
 from foh_pg.tables.source import Rows
 from foh_pg.updater import weighing
 from foh_pg.updater.prices import Prices
-from foh_pg.updater.trial import SHORTLISTS_TRIED, Trial
+from foh_pg.updater.trial import SHORTLISTS_TRIED, Trial, binomial
 from foh_pg.updater.weighing import (
     ALLOWED,
     GEOMETRY_ALONE,
@@ -34,6 +35,12 @@ from foh_pg.updater.weighing import (
 )
 
 ROWS, BITS, HELD = 1200, 32, 200
+
+
+@pytest.mark.parametrize("share", [1.0, 0.7, 1 / 16])
+def test_chances_that_rows_are_in_a_part_of_the_table(share: float) -> None:
+    count, of = np.arange(300)[:, None], np.array([[0, 1, 10, 250, 5000]])
+    assert binomial(count, of, share) == pytest.approx(stats.binom.pmf(count, of, share), abs=1e-10)
 
 
 class Made:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
-from foh_pg.quality.history import PastRun, Quality, quality
+from foh_pg.quality.history import PastRun, Quality, held_out_maps, quality, scores
 from foh_pg.quality.report import svg
 from foh_pg.quality.report.content import Content
 from foh_pg.quality.report.svg import Series
@@ -55,17 +54,14 @@ def figures(content: Content) -> Iterator[Figure]:
 
 def evaluations(content: Content, points: Sequence[Quality]) -> Figure:
     title = "Quality over versions, by foh-pg evaluate"
-    measured = [(point.version, point.evaluated) for point in points if point.evaluated]
-    if not measured:
-        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
     ways = (
         ("index", "index", False),
         ("exact", "exact distance", True),
         ("random", "random hyperplanes", True),
     )
-    series = drawn(Series(name, scores(measured, way, "map100"), dashed) for way, name, dashed in ways)
+    series = drawn(Series(name, scores(points, way, "map100"), dashed) for way, name, dashed in ways)
     if not series:
-        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+        return unmeasured(content, title)
     note = (
         "mAP@100 by label. Rows that never trained ask, each left out of its own answer; the index through "
         "its SQL search, the other two over the whole table."
@@ -82,32 +78,28 @@ def last_begin(runs: Sequence[PastRun]) -> datetime:
     return max(run.started_at for run in runs)
 
 
-def scores(measured: Sequence[tuple[int, dict[str, Any]]], way: str, name: str) -> list[tuple[float, float]]:
-    """A figure of each evaluation that has it, by version."""
-    known = [(float(v), found.get(way, {}).get(name)) for v, found in measured]
-    return [(version, value) for version, value in known if value is not None]
-
-
 def drawn(series: Iterable[Series]) -> list[Series]:
     """Those that have a point."""
     return [one for one in series if one.points]
 
 
+def unmeasured(content: Content, title: str) -> Figure:
+    return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+
+
+def measures(points: Sequence[Quality]) -> list[Series]:
+    """What foh-pg evaluate says of the answers of the index, version by version."""
+    names = {"p10": "P@10", "recall10": "recall@10", "both10": "both@10"}
+    return [Series(name, scores(points, "index", key)) for key, name in names.items()]
+
+
 def nearness(content: Content, points: Sequence[Quality]) -> Figure:
     title = "By label and by nearness, by foh-pg evaluate"
-    measured = [
-        (p.version, p.evaluated) for p in points if p.evaluated and "recall10" in p.evaluated["index"]
-    ]
-    if not measured:
-        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
-    series = [
-        Series("P@10", scores(measured, "index", "p10")),
-        Series("recall@10", scores(measured, "index", "recall10")),
-        Series("both@10", scores(measured, "index", "both10")),
-        Series("P@10 of the exact distance", scores(measured, "exact", "p10"), True),
-    ]
+    if not scores(points, "index", "recall10"):
+        return unmeasured(content, title)
+    series = [*measures(points), Series("P@10 of the exact distance", scores(points, "exact", "p10"), True)]
     note = f"{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}."
-    here, exact = scores(measured, "index", "distance10"), scores(measured, "exact", "distance10")
+    here, exact = scores(points, "index", "distance10"), scores(points, "exact", "distance10")
     if here and exact:
         note += (
             f" The mean distance of the first ten is {here[-1][1]:.4g}, of the exact ten {exact[-1][1]:.4g}."
@@ -120,7 +112,7 @@ def kept(content: Content, points: Sequence[Quality]) -> Figure:
     title = "What is left of the exact ten, step by step"
     measured = [p.evaluated["kept"] for p in points if p.evaluated and "kept" in p.evaluated]
     if not measured:
-        return Figure(title, "", f"Not measured yet: run foh-pg evaluate {content.stat['name']}.")
+        return unmeasured(content, title)
     rows = [(name, measured[-1][step]) for step, name in STEPS.items() if step in measured[-1]]
     note = "Of the ten nearest rows: the share in the lists that a search reads, and after each further step."
     return Figure(title, svg.lying(rows, label=title), note, evaluated_at(points))
@@ -128,7 +120,7 @@ def kept(content: Content, points: Sequence[Quality]) -> Figure:
 
 def held_out(points: Sequence[Quality]) -> Figure:
     title = "Quality over versions, as the updater saw it"
-    seen = [(float(p.version), p.held_out_map) for p in points if p.held_out_map is not None]
+    seen = held_out_maps(points)
     if not seen:
         return Figure(title, "", "No run has learned from enough held-out rows yet.")
     note = "mAP of recent held-out rows among each other, before the model was served."

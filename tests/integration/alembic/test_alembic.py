@@ -236,10 +236,10 @@ class TestAutogenerate:
 
     def test_an_option_that_the_index_chose_itself(self, generate: Autogenerate) -> None:
         generate.migrate(models(FOHIndex("x", "embedding")))
-        wanted = {"dial": 0.25, "probes": 16, "shortlist": 0, "weight_code": 0.5}
+        wanted = {"dial": 0.25, "probes": 16, "shortlist": 0, "recall": 0.9}
         up, down = generate.migrate(models(FOHIndex("x", "embedding", **wanted)))
-        assert "op.alter_foh_index('x', dial=0.25, probes=16, shortlist=0, weight_code=0.5)" in up
-        assert "op.alter_foh_index('x', dial=0.5, probes=None, shortlist=None, weight_code=None)" in down
+        assert "op.alter_foh_index('x', dial=0.25, probes=16, recall=0.9, shortlist=0)" in up
+        assert "op.alter_foh_index('x', dial=0.5, probes=None, recall=None, shortlist=None)" in down
         generate.run(down)
         assert generate.diff(models(FOHIndex("x", "embedding", dial=0.5, probes=None))) == []
 

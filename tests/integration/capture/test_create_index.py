@@ -178,8 +178,7 @@ class TestRefusals:
             ({"options": {"probes": 0}}, "option 'probes' is 0, it must be between 1 and"),
             ({"options": {"probes": 1.5}}, "it must be a whole number"),
             ({"options": {"triggers": "never"}}, "it must be one of auto, statement, row, always"),
-            ({"options": {"homes": 0}}, "homes and neighbors are both 0"),
-            ({"homes": 99}, "option 'homes' is 99"),
+            ({"centers": 0}, "option 'centers' is 0"),
             ({"source": None}, "source is NULL"),
         ],
     )
@@ -191,9 +190,9 @@ class TestRefusals:
 
     def test_a_whole_number_may_be_written_with_a_point(self, connection: Connection) -> None:
         create_table(connection)
-        create_index(connection, options={"homes": 2.0, "seed": 7.0, "probes": 4.0, "exact_rows": 5.0})
+        create_index(connection, options={"centers": 2.0, "seed": 7.0, "probes": 4.0, "exact_rows": 5.0})
         assert connection.execute(
-            "SELECT options ->> 'homes', options ->> 'seed', options ->> 'probes' FROM foh.index"
+            "SELECT options ->> 'centers', options ->> 'seed', options ->> 'probes' FROM foh.index"
         ).fetchone() == ("2", "7", "4")
         insert(connection, 1, X[1])
         assert problems(connection) == []

@@ -75,6 +75,29 @@ def test_rows_that_went_with_a_partition(items: Connection, database: Database, 
     assert (again.rows, again.notes) == (0, [])
 
 
+@pytest.mark.parametrize("how", [*LOST.values(), "DELETE FROM items WHERE id < 100"])
+def test_rows_that_are_gone_leave_all_lists_at_once(items: Connection, database: Database, how: str) -> None:
+    items.execute(how.encode())
+    # As many new rows as a batch takes, and one more, which waits for the next batch.
+    for key in range(150, 161):
+        insert(items, key, X[key])
+    run = update(database.dsn(), "idx", batch_size=10)
+    assert run.rows == len(LOW) + 11
+    assert run.to_version == run.from_version + 2
+    assert listed(items) == {*HIGH, *range(150, 161)}
+    assert problems(items) == []
+
+
+def test_a_row_that_came_again_after_it_was_deleted(items: Connection, database: Database) -> None:
+    items.execute("DELETE FROM items WHERE id < 20")
+    for key in range(20):
+        insert(items, key, X[200 + key])
+    # The deletions are taken in first, the rows in the batches after that.
+    update(database.dsn(), "idx", batch_size=5)
+    assert listed(items) == {*LOW, *HIGH} == found(items)
+    assert problems(items) == []
+
+
 def test_rows_that_waited_in_the_stream(items: Connection, database: Database) -> None:
     insert(items, 50, X[50])
     items.execute("UPDATE items SET embedding = %s WHERE id = 3", [text(X[200])])
@@ -243,3 +266,22 @@ def test_an_updater_follows_too(items: Connection, database: Database, new_role:
     items.execute("TRUNCATE items_low")
     assert update(database.dsn(role), "idx").rows == len(LOW)
     assert problems(items) == []
+
+
+@pytest.mark.parametrize("arguments", ["filter => 'id < 100'", 'match => \'{"id": {"<": 100}}\''])
+def test_a_condition_on_the_partition_key_reads_no_other_partition(items: Connection, arguments: str) -> None:
+    items.execute("SELECT foh.alter_index('idx', include => '{id}')")
+    update(items, "idx")
+    query = f"SELECT id FROM foh.idx_search('{text(X[0])}', 10, {arguments})"
+    with items.transaction():
+        found = {key for (key,) in items.execute(query.encode()).fetchall()}
+        read = dict(
+            items.execute(
+                "SELECT relname::text, coalesce(seq_scan, 0) + coalesce(idx_scan, 0) "
+                "FROM pg_stat_xact_user_tables WHERE relname IN ('items_low', 'items_high')"
+            ).fetchall()
+        )
+    assert len(found) == 10
+    assert found <= set(LOW)
+    assert read["items_low"] > 0
+    assert read["items_high"] == 0

@@ -18,23 +18,28 @@ Connection = psycopg.Connection[Any]
 TYPES = {"vector": "public.vector(3)", "halfvec": "public.halfvec(3)", "real[]": "real[]"}
 
 
-@pytest.fixture(params=["statement", "row"])
-def form(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=TYPES)
-def hardened(new_database: Callable[..., Database], request: pytest.FixtureRequest, form: str) -> Database:
+@pytest.fixture(
+    params=[("vector", "statement"), ("vector", "row"), ("halfvec", "statement"), ("real[]", "row")],
+    ids=" by ".join,
+)
+def hardened(copy_of: Callable[..., Database], request: pytest.FixtureRequest) -> Database:
     """pgvector in public, as CREATE EXTENSION puts it, and the application's table in a schema of its own."""
-    database = new_database()
+    database = copy_of(install, template="template1")
+    create_index(database, *request.param)
+    write(database, 1)
+    return database
+
+
+def install(database: Database) -> None:
     superuser = database.connect(None)
     superuser.execute("CREATE EXTENSION vector SCHEMA public")
     superuser.execute("CREATE SCHEMA app AUTHORIZATION app_owner; GRANT USAGE ON SCHEMA app TO PUBLIC")
     migrate(superuser, owner="app_owner")
+
+
+def create_index(database: Database, kind: str, form: str) -> None:
     owner = database.connect()
-    owner.execute(
-        f"CREATE TABLE app.items (id int PRIMARY KEY, embedding {TYPES[request.param]}, tags text[])"
-    )
+    owner.execute(f"CREATE TABLE app.items (id int PRIMARY KEY, embedding {TYPES[kind]}, tags text[])")
     owner.execute(
         """SELECT foh.create_index('idx', 'app.items', 'embedding', labels => 'tags', bits => 16, dimensions => 3,
                                    options => jsonb_build_object('triggers', %s::text))""",
@@ -42,8 +47,6 @@ def hardened(new_database: Callable[..., Database], request: pytest.FixtureReque
     )
     owner.execute("GRANT ALL ON app.items TO app_writer; GRANT SELECT ON app.items TO app_reader")
     owner.execute("SELECT foh.grant('idx', reader => 'app_reader')")
-    write(database, 1)
-    return database
 
 
 def write(database: Database, start: int) -> list[str]:

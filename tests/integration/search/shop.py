@@ -23,8 +23,8 @@ GEOMETRY = 1280
 VERSION = """
 WITH i AS (UPDATE foh.index SET version = version + 1, status = 'ready', next_center = next_center + coalesce(%(centers)s, 0)
            WHERE name = %(name)s RETURNING id, version, next_center - %(centers)s::int AS first_center)
-INSERT INTO foh.model (index, version, trained, mean, scale, placed, first_center, small)
-SELECT i.id, i.version, %(trained)s, m.mean, m.scale, CASE WHEN i.first_center IS NULL THEN m.placed ELSE i.version END,
+INSERT INTO foh.model (index, version, trained, mean, scale, weight_code, weight_votes, placed, first_center, small)
+SELECT i.id, i.version, %(trained)s, m.mean, m.scale, m.weight_code, m.weight_votes, CASE WHEN i.first_center IS NULL THEN m.placed ELSE i.version END,
        coalesce(i.first_center, m.first_center), %(small)s
 FROM i JOIN foh.model m ON m.index = i.id AND m.version = i.version - 1
 """
@@ -44,18 +44,15 @@ UNION ALL SELECT 1, 0, array_agg(center ORDER BY center), array_agg(geometry ORD
 """
 LISTS = """
 WITH placed AS (
-    SELECT s.{key} AS key, p.geometry, p.marks, p.center,
-           ARRAY(SELECT c.center FROM (SELECT unnest(a.ids) AS center, unnest(a.geometry) AS geometry FROM {area} a WHERE a.area = 1) c
-                 WHERE c.center <> p.center ORDER BY c.geometry OPERATOR(extensions.<~>) p.geometry, c.center LIMIT %(others)s) AS others
+    SELECT s.{key} AS key, p.geometry, p.marks, p.center
     FROM (SELECT s.*, {usable} AS x FROM {source} s OFFSET 0) s
     CROSS JOIN LATERAL {place}(s.x, {labels}) p WHERE s.x IS NOT NULL
 ), listed AS (
     INSERT INTO {list} (center, part, ids, geometry, marks)
-    SELECT e.center, 0, array_agg(placed.key), array_agg(placed.geometry), array_agg(placed.marks)
-    FROM placed, unnest(placed.others || placed.center) AS e (center) GROUP BY e.center
+    SELECT center, 0, array_agg(key), array_agg(geometry), array_agg(marks) FROM placed GROUP BY center
     RETURNING center, cardinality(ids) AS length
 ), items AS (
-    INSERT INTO {item} (key, home, others) SELECT key, center, others FROM placed
+    INSERT INTO {item} (key, home) SELECT key, center FROM placed
 )
 UPDATE {center} c SET length = listed.length FROM listed WHERE listed.center = c.center
 """
@@ -153,7 +150,6 @@ class Shop:
         self, centers: int = 4, *, seed: int | None = None, trained: bool = True, consume: bool = True
     ) -> None:
         """A new version with all rows in lists, as the updater leaves them; `seed` makes new hash functions."""
-        homes = int(self.options.get("homes", 1))
         with self.connection.transaction():
             rows = self.run(
                 """SELECT s.{key}, s.x::real[] FROM (SELECT s.{key}, {usable} AS x FROM {source} s OFFSET 0) s
@@ -171,9 +167,13 @@ class Shop:
                     self.run("UPDATE {projection} SET weights = %s WHERE bit = %s", [text(row), bit])
             self.run("DELETE FROM {list}; DELETE FROM {item}; DELETE FROM {center}; DELETE FROM {area}")
             self.run(CENTERS, given)
-            self.run(LISTS, {"others": homes - 1})
+            self.run(LISTS)
             if consume:
                 self.run("DELETE FROM {stream}")
+
+    def weigh(self, code: float, votes: float) -> None:
+        """How much codes and votes count from now on, as a build would have learned it."""
+        self.run("UPDATE foh.model SET weight_code = %s, weight_votes = %s", [code, votes])
 
     def new_version(self, *, centers: int | None = None, trained: bool = True, small: bool = False) -> None:
         """With so many new centers to come; without a number, one that only merged rows."""

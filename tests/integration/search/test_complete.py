@@ -128,9 +128,8 @@ def test_more_than_there_are(shop: Shop) -> None:
     assert set(shop.found(QUERY, 201, probes=2_000_000_000, shortlist=0)) == set(range(200))
 
 
-@pytest.mark.parametrize(("homes", "neighbors"), [(1, 0), (3, 0), (1, 20)])
-def test_no_row_twice(new_shop, homes: int, neighbors: int) -> None:
-    shop = new_shop(options={"homes": homes, "neighbors": neighbors})
+def test_no_row_twice(new_shop) -> None:
+    shop = new_shop()
     base = vectors(200)
     shop.fill(range(200), base)
     shop.install(centers=8)

@@ -16,8 +16,6 @@ from tests.support.postgres import Database
 QUERY = vectors(1, seed=8)[0]
 BASE = vectors(200)
 EXACT = exact_distance(BASE, QUERY)
-# The nearest rows alone say of what kind the query is, and a row of another kind counts as twice as far.
-VOTES = {"weight_code": 0, "weight_votes": 1}
 
 
 def learn(shop: Shop, *names: str) -> None:
@@ -30,7 +28,9 @@ def learn(shop: Shop, *names: str) -> None:
 
 def labelled(new_shop, labels: list[str | None], distance: str = "cosine") -> Shop:
     """200 rows in 8 lists, with labels that are given in the order in which the bits put the rows."""
-    shop = new_shop(labels="label", options=VOTES, distance=distance)
+    shop = new_shop(labels="label", distance=distance)
+    # The nearest rows alone say of what kind the query is, and a row of another kind counts as twice as far.
+    shop.weigh(code=0, votes=1)
     shop.fill(range(200), BASE)
     learn(shop, *sorted({label for label in labels if label is not None}))
     shop.install(centers=8)

@@ -237,12 +237,11 @@ def machine(
 @pytest.mark.parametrize(
     ("options", "real", "two"),
     [
-        ({}, False, False),
-        ({"homes": 2}, False, False),
+        pytest.param({}, False, False, marks=pytest.mark.one_version),
         ({"learn_rows": 1}, True, False),
         ({"learn_rows": 1}, True, True),
     ],
-    ids=["one home", "two homes", "updater", "key of two columns"],
+    ids=["one by one", "updater", "key of two columns"],
 )
 def test_search_agrees_with_brute_force(
     database: Database, options: dict[str, Any], real: bool, two: bool

@@ -27,7 +27,8 @@ def packed(rows: list[str]) -> np.ndarray[Any, Any]:
 
 @pytest.fixture
 def listed(new_shop) -> Shop:
-    shop = new_shop(labels="label", options={"weight_code": CODE, "weight_votes": VOTES})
+    shop = new_shop(labels="label")
+    shop.weigh(CODE, VOTES)
     shop.fill(range(ROWS), vectors(ROWS))
     shop.install(centers=1)
     return shop

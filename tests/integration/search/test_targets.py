@@ -45,6 +45,11 @@ class TestRecall:
         assert shop.explain(QUERY)["centers probed"] == "6"
         assert shop.search(QUERY) == shop.search(QUERY, probes=6, shortlist=40)
 
+    def test_that_is_not_wanted_is_not_named(self, shop: Shop) -> None:
+        shop.execute_text(REACH)
+        explained = dict(shop.run("SELECT * FROM {explain}(%s, probes => 3)", [text(QUERY)]).fetchall())
+        assert explained["recall"].startswith("0.600 of the ten nearest expected")
+
     def test_that_nobody_has_measured(self, shop: Shop) -> None:
         assert "not measured yet" in shop.explain(QUERY)["recall"]
         assert len(shop.search(QUERY, recall=0.9)) == 10

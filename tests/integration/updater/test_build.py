@@ -54,10 +54,3 @@ def test_places_and_trains(table: Connection, database: Database) -> None:
         [vector(digits()[0][1600])],
     ).fetchone()
     assert (trained, fallback) == (True, "none")
-
-
-@pytest.mark.parametrize("lists", [{"homes": 3}, {"neighbors": 40}])
-def test_rows_in_several_lists_count_once(table: Connection, lists: dict[str, int]) -> None:
-    create_index(table, **lists)
-    build(table, "digits")
-    assert table.execute("SELECT rows FROM foh.index_stat").fetchone() == (1500,)

@@ -91,7 +91,7 @@ def look(connection: Connection, database: Database) -> Centers:
         "SELECT p.geometry::text, p.center FROM digit d, foh.digits_place(d.embedding, ARRAY[d.label]) p"
     ).fetchall()
     bits = np.concatenate([packed(geometry) for geometry, _ in placed])
-    assert centers.ids[centers.homes(index, bits)[:, 0]].tolist() == [center for _, center in placed]
+    assert centers.ids[centers.homes(bits)].tolist() == [center for _, center in placed]
     assert violations(connection) == []
     return centers
 
