@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from foh_pg.errors import InputError
-from foh_pg.quality.health import MAX_LAG
 
 # Exit code of a command that found something wrong.
 UNHEALTHY = 5
@@ -22,7 +21,7 @@ yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 max_lag = click.option(
     "--max-lag",
     type=click.FloatRange(min=0),
-    default=MAX_LAG,
+    default=600.0,
     help="Seconds that an entry may wait in the stream.",
 )
 

@@ -10,10 +10,9 @@ import psycopg
 from foh_pg.cli import options
 from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.cli.trend import print_trend, read_trend
-from foh_pg.errors import InputError
+from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.model.ranking import ranking_text
-from foh_pg.quality.health import read_health
+from foh_pg.quality.history import Quality, quality, read_history
 
 # What fits a screen; --json has everything.
 COLUMNS = (
@@ -30,8 +29,14 @@ COLUMNS = (
     "deferred",
 )
 
-# Of the last runs, so many are drawn on a page.
-SHOWN_RUNS = 200
+# Versions whose quality is shown.
+LAST = 10
+
+STATUS = """
+SELECT s.*, h.healthy, h.problems
+FROM foh.health(pg_catalog.make_interval(secs => %(max_lag)s)) h JOIN foh.index_stat s ON s.name = h.name
+WHERE h.name = ANY (%(names)s::text[]) OR %(names)s::text[] IS NULL ORDER BY h.name
+"""
 
 
 @click.command()
@@ -56,8 +61,8 @@ def status(
     stream, and the last run ended without an error. With the name of one index also how it ranks and how its
     quality went over the versions.
 
-    The page of --html has quality over versions, what runs did, lists, labels, lag and time. It is one file
-    that loads nothing from elsewhere.
+    The page of --html has quality over versions and what the last runs did. It is one file that loads
+    nothing from elsewhere.
     """
     if page is not None:
         if len(names) != 1:
@@ -66,7 +71,7 @@ def status(
         return
     with connected(dsn) as connection:
         rows = read_status(connection, names, max_lag)
-        trend = read_trend(connection, names[0]) if len(names) == 1 else None
+        trend = quality(read_history(connection, names[0])) if len(names) == 1 else None
     if json:
         if trend is not None:
             rows[0]["quality"] = [point.as_dict() for point in trend]
@@ -78,7 +83,10 @@ def status(
                 click.echo(f"{row['name']}: {problem}")
         if trend is not None:
             click.echo("\nranks by " + ranking_text(rows[0]["ranking"]))
-            print_trend(names[0], trend)
+            if trend:
+                print_table([as_row(point) for point in trend[-LAST:]])
+            else:
+                say(f"its quality was not measured yet: run foh-pg evaluate {names[0]}")
     else:
         say("no index yet: foh-pg create-index --help")
     if check and not all(row["healthy"] for row in rows):
@@ -89,7 +97,7 @@ def write_page(name: str, output: Path, dsn: str | None) -> None:
     from foh_pg.quality.report import page, read_content
 
     with connected(dsn) as connection:
-        text = page(read_content(connection, name, SHOWN_RUNS))
+        text = page(read_content(connection, name))
     if str(output) == "-":
         click.echo(text, nl=False)
         return
@@ -104,11 +112,22 @@ def read_status(
     connection: psycopg.Connection[dict[str, Any]], names: Sequence[str], max_lag: float
 ) -> list[dict[str, Any]]:
     """The rows of foh.index_stat, with what foh.health says of each index."""
-    health = read_health(connection, names, max_lag)
-    stat = {row["name"]: row for row in connection.execute("SELECT * FROM foh.index_stat")}
-    return [
-        {**stat[row["name"]], "healthy": row["healthy"], "problems": row["problems"]}
-        for row in health
-        # Another session may drop an index between the two statements.
-        if row["name"] in stat
-    ]
+    rows = connection.execute(STATUS, {"max_lag": max_lag, "names": list(names) or None}).fetchall()
+    missing = set(names) - {row["name"] for row in rows}
+    if missing:
+        raise IndexNotFound.named(min(missing))
+    return rows
+
+
+def as_row(point: Quality) -> dict[str, Any]:
+    """The quality of one version."""
+    return {
+        "version": point.version,
+        "at": point.at,
+        "held-out mAP": point.held_out_map,
+        "P@10": point.score("index", "p10"),
+        "recall@10": point.score("index", "recall10"),
+        "both@10": point.score("index", "both10"),
+        "P@10 of exact": point.score("exact", "p10"),
+        "distance": point.score("index", "distance10"),
+    }

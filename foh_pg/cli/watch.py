@@ -15,7 +15,6 @@ from foh_pg.cli import options
 from foh_pg.cli.database import require_schema
 from foh_pg.cli.rights import explained
 from foh_pg.cli.update import batch_size_option
-from foh_pg.live import LivePages
 from foh_pg.postgres.connect import connect
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.runs.run import Progress, Run
@@ -44,17 +43,10 @@ KEEPALIVE = {
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Serve a page for people at /, /metrics and /healthz there; 0: any.",
+    help="Serve /metrics and /healthz there; 0: any.",
 )
 @click.option(
     "--metrics-host", default="127.0.0.1", help="Address to serve on; 0.0.0.0: all of this machine."
-)
-@click.option(
-    "--metrics-allow-host",
-    "allowed",
-    multiple=True,
-    metavar="NAME",
-    help="A name with a dot under which browsers and Prometheus reach this; may be repeated.",
 )
 @batch_size_option
 @click.option(
@@ -84,7 +76,6 @@ def watch(
     every: bool,
     metrics_port: int | None,
     metrics_host: str,
-    allowed: tuple[str, ...],
     evaluate_every: float | None,
     dsn: str | None,
     **given: Any,
@@ -94,8 +85,6 @@ def watch(
     One line per run on standard error. Waits longer and longer after errors, and connects again when the
     server is back. Asked to stop, it finishes a switch that has begun, rolls anything else back, and exits
     with 0.
-
-    With --metrics-port a browser shows at / how all indexes are, kept fresh.
     """
     if bool(names) == every:
         raise click.UsageError("name the indexes to watch, or pass --all")
@@ -104,16 +93,15 @@ def watch(
     settings = Settings(names, evaluate_every=seconds, **given)
     watcher = Watcher(lambda: open_connection(dsn), settings, measure)
     heed_signals(watcher)
-    pages = LivePages(lambda: open_connection(dsn, "foh-pg watch page"), settings.names)
     server = (
         nullcontext()
         if metrics_port is None
-        else serving(metrics_host, metrics_port, watcher.counters, watcher.health, pages, allowed)
+        else serving(metrics_host, metrics_port, watcher.counters, watcher.health)
     )
     log = logging.getLogger(__name__)
     with server as port:
         if port is not None:
-            log.info("serving /, /metrics and /healthz on %s:%d", metrics_host, port)
+            log.info("serving /metrics and /healthz on %s:%d", metrics_host, port)
         watcher.run()
     log.info("stopped")
 
@@ -122,10 +110,10 @@ def measure(connection: psycopg.Connection[Any], index: str, progress: Progress)
     return evaluate(connection, index, progress=progress)
 
 
-def open_connection(dsn: str | None, name: str = "foh-pg watch") -> psycopg.Connection[Any]:
+def open_connection(dsn: str | None) -> psycopg.Connection[Any]:
     given = conninfo_to_dict(dsn or "")
     parameters = {name: value for name, value in KEEPALIVE.items() if name not in given}
-    connection = connect(dsn, autocommit=True, application_name=name, **parameters)
+    connection = connect(dsn, autocommit=True, application_name="foh-pg watch", **parameters)
     try:
         with explained(connection):
             require_schema(connection)

@@ -13,6 +13,7 @@ import psycopg
 from foh_pg.arrays.label_habits import strange_labels
 from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
 from foh_pg.doctor.guard import guarded
+from foh_pg.runs.run_metrics import duration
 
 # Entries that may wait in the stream whatever the size of the table, and rows without bits.
 FEW_ENTRIES, FEW_DEFERRED = 10_000, 100
@@ -145,11 +146,11 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
     name, lag, ago = row["name"], row["lag_seconds"], row["run_ago"]
     word = shlex.quote(name)
     if lag > max_lag and (ago is None or ago > lag):
-        last = "there was none yet" if ago is None else f"the last began {span(ago)} ago"
+        last = "there was none yet" if ago is None else f"the last began {duration(ago)} ago"
         yield Finding(
             "job",
             ERROR,
-            f"the index is not updated: an entry has waited {span(lag)} in the stream, and no run began "
+            f"the index is not updated: an entry has waited {duration(lag)} in the stream, and no run began "
             f"since ({last})",
             f"run foh-pg update {word} from cron or a timer, or foh-pg watch: docs/how-to/update.md",
             name,
@@ -159,7 +160,7 @@ def waiting(row: Row, max_lag: float) -> Iterator[Finding]:
             "stream",
             WARNING,
             f"the stream grows: {row['stream']} entries beside {row['rows']} rows in lists, the oldest "
-            f"{span(lag)} old",
+            f"{duration(lag)} old",
             f"run foh-pg update {word} more often, without --max-seconds or with a larger --batch-size",
             name,
         )
@@ -230,16 +231,3 @@ def far_rows(row: Row) -> Iterator[Finding]:
             "correct the embeddings, or set them to NULL",
             row["name"],
         )
-
-
-def span(seconds: float) -> str:
-    """A length of time for reading.
-
-    Examples
-    --------
-    >>> span(42), span(5400), span(200_000)
-    ('42 s', '90 min', '56 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

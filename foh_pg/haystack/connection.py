@@ -8,19 +8,19 @@ import sqlalchemy as sa
 from haystack.utils import Secret
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from foh_pg.errors import InputError
-from foh_pg.stores.engines import Engines
+from foh_pg.stores import store_table
 
-Connectable = Secret | str | sa.URL | sa.Engine | AsyncEngine
+Connectable = Secret | store_table.Connectable
 
 
-def engines(connection: Connectable) -> Engines:
+def resolved(connection: Connectable) -> store_table.Connectable:
+    """The connection itself; a Secret is asked for its value."""
     address = connection.resolve_value() if isinstance(connection, Secret) else connection
     if address is None:
         raise InputError("the store has no connection string: its Secret has no value")
-    return Engines(address)
+    return address
 
 
 def serialized(connection: Connectable) -> Any:

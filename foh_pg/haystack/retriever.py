@@ -7,9 +7,11 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy
 from haystack.document_stores.types.filter_policy import apply_filter_policy
+from typing_extensions import Unpack
 
 from foh_pg.errors import InputError
 from foh_pg.haystack.store import FohDocumentStore
+from foh_pg.index.calls import HowToSearch
 
 
 @component
@@ -39,30 +41,25 @@ class FohEmbeddingRetriever:
         document_store: FohDocumentStore,
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
-        labels: float | None = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
         return_embedding: bool = False,
         filter_policy: str | FilterPolicy = FilterPolicy.REPLACE,
+        **how: Unpack[HowToSearch],
     ) -> None:
         if not isinstance(document_store, FohDocumentStore):
             raise InputError(
                 f"document_store must be a FohDocumentStore, not a {type(document_store).__name__}"
             )
+        unknown = how.keys() - HowToSearch.__annotations__.keys()
+        if unknown:
+            raise InputError(f"FohEmbeddingRetriever takes no {min(unknown)!r}")
         self.document_store = document_store
         self.filters = filters or {}
         self.top_k = top_k
-        self.labels = labels
-        self.probes = probes
-        self.shortlist = shortlist
-        self.recall = recall
-        self.max_distance = max_distance
         self.return_embedding = return_embedding
         self.filter_policy = (
             filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
         )
+        self.how = how
 
     def to_dict(self) -> dict[str, Any]:
         return default_to_dict(
@@ -70,13 +67,9 @@ class FohEmbeddingRetriever:
             document_store=self.document_store.to_dict(),
             filters=self.filters,
             top_k=self.top_k,
-            labels=self.labels,
-            probes=self.probes,
-            shortlist=self.shortlist,
-            recall=self.recall,
-            max_distance=self.max_distance,
             return_embedding=self.return_embedding,
             filter_policy=self.filter_policy.value,
+            **self.how,
         )
 
     @classmethod
@@ -94,31 +87,11 @@ class FohEmbeddingRetriever:
         labels: float | None = None,
     ) -> dict[str, list[Document]]:
         """Search; what is given here wins over what the component was made with."""
-        arguments = self._arguments(filters, top_k, labels)
-        return {"documents": self.document_store.embedding_retrieval(query_embedding, **arguments)}
-
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self,
-        query_embedding: list[float],
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-        labels: float | None = None,
-    ) -> dict[str, list[Document]]:
-        arguments = self._arguments(filters, top_k, labels)
-        found = await self.document_store.embedding_retrieval_async(query_embedding, **arguments)
+        found = self.document_store.embedding_retrieval(
+            query_embedding,
+            top_k=self.top_k if top_k is None else top_k,
+            filters=apply_filter_policy(self.filter_policy, self.filters, filters),
+            return_embedding=self.return_embedding,
+            **{**self.how, **({} if labels is None else {"labels": labels})},
+        )
         return {"documents": found}
-
-    def _arguments(
-        self, filters: dict[str, Any] | None, top_k: int | None, labels: float | None
-    ) -> dict[str, Any]:
-        return {
-            "filters": apply_filter_policy(self.filter_policy, self.filters, filters),
-            "top_k": self.top_k if top_k is None else top_k,
-            "labels": self.labels if labels is None else labels,
-            "probes": self.probes,
-            "shortlist": self.shortlist,
-            "recall": self.recall,
-            "max_distance": self.max_distance,
-            "return_embedding": self.return_embedding,
-        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,18 +45,17 @@ def write(
     return len(written)
 
 
-def count(connection: sa.Connection, table: Documents, filters: Filters = None) -> int:
-    statement = sa.select(sa.func.count()).select_from(table.table)
-    with comparing(filters, FilterError):
-        return int(connection.scalar(_where(statement, table, filters)) or 0)
+def count(connection: sa.Connection, table: Documents) -> int:
+    return int(connection.scalar(sa.select(sa.func.count()).select_from(table.table)) or 0)
 
 
 def select(connection: sa.Connection, table: Documents, filters: Filters) -> list[Document]:
     """In the order in which they were written, where the table keeps it; else in that of the keys."""
     order = table.key if table.number is None else table.number
-    statement = _where(sa.select(*columns(table, embedding=True)), table, filters).order_by(order)
+    statement = sa.select(*columns(table, embedding=True)).order_by(order)
+    wanted = condition(table, filters)
     with comparing(filters, FilterError):
-        rows = connection.execute(statement).mappings().all()
+        rows = connection.execute(statement if wanted is None else statement.where(wanted)).mappings().all()
     return [document(table, row) for row in rows]
 
 
@@ -65,50 +64,26 @@ def delete(connection: sa.Connection, table: Documents, ids: Sequence[str]) -> N
     connection.execute(sa.delete(table.table).where(table.key.in_(keys)))
 
 
-def delete_where(connection: sa.Connection, table: Documents, filters: Filters) -> int:
-    with comparing(filters, FilterError):
-        return connection.execute(_where(sa.delete(table.table), table, filters)).rowcount
-
-
-def update_where(
-    connection: sa.Connection,
-    table: Documents,
-    filters: Filters,
-    meta: Mapping[str, Any],
-    labels: Callable[[Mapping[str, Any]], list[str]],
-) -> int:
-    """Merge `meta` into that of the documents; their labels follow."""
-    found = _where(sa.select(table.key, *table.metadata_columns()), table, filters).with_for_update()
-    with comparing(filters, FilterError):
-        rows = connection.execute(found).mappings().all()
-    for row in rows:
-        merged = {**table.metadata_of(row), **meta}
-        values = table.metadata_values(merged)
-        if table.labels is not None:
-            values[table.labels.name] = labels(merged)
-        connection.execute(sa.update(table.table).where(table.key == row[table.key]).values(values))
-    return len(rows)
-
-
 def search(
     connection: sa.Connection,
     table: Documents,
     vector: Sequence[float],
     *,
-    filters: Filters,
-    embedding: bool,
-    score: Callable[[float], float],
+    filters: Filters = None,
+    return_embedding: bool = False,
     **arguments: Any,
 ) -> list[Document]:
     nearest = foh_search(
         table.table, vector, filter=condition(table, filters), index=table.index, **arguments
     )
     key, _, ranked = nearest.c
-    selected = [*columns(table, embedding=embedding), ranked.label("foh_score")]
+    selected = [*columns(table, embedding=return_embedding), ranked.label("foh_score")]
     statement = sa.select(*selected).join_from(table.table, nearest, equal(table.key, key)).order_by(ranked)
     with comparing(filters, FilterError):
         rows = connection.execute(statement).mappings().all()
-    return [document(table, row, score(row["foh_score"])) for row in rows]
+    # Larger is nearer for Haystack. With cosine and without labels the score is the similarity.
+    best = 1 if table.distance == "cosine" else 0
+    return [document(table, row, best - row["foh_score"]) for row in rows]
 
 
 def explain(
@@ -116,14 +91,9 @@ def explain(
     table: Documents,
     vector: Sequence[float],
     *,
-    filters: Filters,
+    filters: Filters = None,
     **arguments: Any,
 ) -> dict[str, str]:
     wanted = condition(table, filters)
     with comparing(filters, FilterError):
         return foh_explain(connection, table.table, vector, filter=wanted, index=table.index, **arguments)
-
-
-def _where(statement: Any, table: Documents, filters: Filters) -> Any:
-    wanted = condition(table, filters)
-    return statement if wanted is None else statement.where(wanted)

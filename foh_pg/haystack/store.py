@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from haystack import Document, default_from_dict, default_to_dict
@@ -11,19 +11,16 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
 
 from foh_pg.errors import InputError
-from foh_pg.haystack import metadata, statements
-from foh_pg.haystack.connection import Connectable, engines, serialized
+from foh_pg.haystack import statements
+from foh_pg.haystack.connection import Connectable, resolved, serialized
+from foh_pg.haystack.documents import as_row
 from foh_pg.haystack.own_table import HaystackTable
-from foh_pg.haystack.requests import SCORES, Requests
 from foh_pg.haystack.statements import Filters
-from foh_pg.stores.documents import Documents, ExistingTable, Source
-from foh_pg.stores.engines import Engines
+from foh_pg.stores.documents import Documents, ExistingTable, Source, check_distance
 from foh_pg.stores.store_table import StoreTable
 
-T = TypeVar("T")
 
-
-class FohDocumentStore(Requests):
+class FohDocumentStore:
     """Documents in PostgreSQL, searched with a FOH index.
 
     >>> store = FohDocumentStore("dbname=shop", embedding_dimension=768, labels="topic")
@@ -37,7 +34,7 @@ class FohDocumentStore(Requests):
     ----------
     connection
         A Secret with a libpq connection string or a URI, as by default the environment variable PG_CONN_STR;
-        the string itself; or a SQLAlchemy URL, Engine or AsyncEngine (for async methods alone).
+        the string itself; or a SQLAlchemy URL or Engine.
     embedding_dimension
         How many numbers an embedding has.
     table, schema
@@ -49,10 +46,10 @@ class FohDocumentStore(Requests):
     include
         Entries of a document's meta that the index keeps in its lists, where filters on them are answered:
         each with the kind of its values, "text", "number" or "boolean".
-    bits, distance, options
-        What the index is made with; see `foh.create_index`.
     existing
         What `from_existing` says of a table that is there.
+    options
+        What the index is made with, such as `bits` and `distance`; see `foh.create_index`.
     """
 
     def __init__(
@@ -64,27 +61,21 @@ class FohDocumentStore(Requests):
         schema: str | None = None,
         labels: str | Sequence[str] = (),
         index: str | None = None,
-        bits: int = 64,
-        distance: str = "cosine",
-        options: Mapping[str, Any] | None = None,
         include: Mapping[str, str] | None = None,
         existing: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        if distance not in SCORES:
-            raise InputError(f"distance is {distance!r}, it must be cosine, l2 or ip")
+        check_distance(options)
         self.connection = connection
         self.embedding_dimension = embedding_dimension
         self.table = table
         self.schema = schema
         self.labels = [labels] if isinstance(labels, str) else list(labels)
         self.index = index or table
-        self.bits = bits
-        self.distance = distance
-        self.options = dict(options or {})
         self.include = include or {}
         self.existing = None if existing is None else dict(existing)
-        self._table = StoreTable(self._find_source())
-        self._made: Engines | None = None
+        self.options = options
+        self._table = StoreTable(lambda: resolved(connection), self._find_source())
 
     @classmethod
     def from_existing(
@@ -97,20 +88,18 @@ class FohDocumentStore(Requests):
         meta: str | Sequence[str] = (),
         index: str | None = None,
         schema: str | None = None,
-        distance: str = "cosine",
     ) -> FohDocumentStore:
         """A store on a table that is there, with an index of name `index` (that of the table unless given).
 
         `content` is the column with a document's text; `meta` one JSONB column, or a list of columns. The
-        table's key, as text, is a document's id. `distance` is the index's.
+        table's key, as text, is a document's id.
         """
         columns = {"content": content, "embedding": embedding, "meta": meta}
-        return cls(connection, table=table, index=index, schema=schema, distance=distance, existing=columns)
+        return cls(connection, table=table, index=index, schema=schema, existing=columns)
 
     def _find_source(self) -> Source:
         if self.existing is None:
-            options = {"bits": self.bits, "distance": self.distance, **self.options}
-            return HaystackTable(self.table, self.index, self.schema, options, self.include)
+            return HaystackTable(self.table, self.index, self.schema, self.options, self.include)
         content, embedding, meta = (self.existing[name] for name in ("content", "embedding", "meta"))
         columns = meta if isinstance(meta, str) else tuple(meta)
         return ExistingTable(self.table, self.index, content, embedding, columns, self.schema)
@@ -124,11 +113,9 @@ class FohDocumentStore(Requests):
             schema=self.schema,
             labels=self.labels,
             index=self.index,
-            bits=self.bits,
-            distance=self.distance,
-            options=self.options,
             include=self.include,
             existing=self.existing,
+            **self.options,
         )
 
     @classmethod
@@ -140,131 +127,35 @@ class FohDocumentStore(Requests):
         return default_from_dict(cls, data)  # type: ignore[no-any-return,unused-ignore]
 
     def close(self) -> None:
-        """Close the connections that the store opened; with those of async methods, use `close_async`."""
-        if self._made is not None:
-            self._made.close()
-
-    async def close_async(self) -> None:
-        if self._made is not None:
-            await self._made.aclose()
-
-    # What every store has
+        """Close the connections that the store opened."""
+        self._table.close()
 
     def count_documents(self) -> int:
-        return self._run(statements.count, 0)
-
-    async def count_documents_async(self) -> int:
-        return await self._arun(statements.count, 0)
+        return self._table.run(statements.count, 0)
 
     def filter_documents(self, filters: Filters = None) -> list[Document]:
         """The documents that match, in the order in which they were written."""
-        return self._run(lambda c, t: statements.select(c, t, filters), [])
-
-    async def filter_documents_async(self, filters: Filters = None) -> list[Document]:
-        return await self._arun(lambda c, t: statements.select(c, t, filters), [])
+        return self._table.run(lambda c, t: statements.select(c, t, filters), [])
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
         """Write documents, all of them or none. Without a policy a document that is there is an error."""
-        return self._engines.run(self._writer(documents, policy))
+        if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
+            raise InputError("write_documents takes a list of Documents")
+        if not documents:
+            return 0
+        dimensions = None if self.existing else self.embedding_dimension
 
-    async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        return await self._engines.arun(self._writer(documents, policy))
+        def write(connection: sa.Connection, table: Documents) -> int:
+            rows = [as_row(table, each, self.labels, dimensions) for each in documents]
+            return statements.write(connection, table, rows, policy)
+
+        return self._table.write(write, self.embedding_dimension)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents by id; those that are not there are no error."""
-        self._run(lambda c, t: statements.delete(c, t, document_ids), None)
-
-    async def delete_documents_async(self, document_ids: list[str]) -> None:
-        await self._arun(lambda c, t: statements.delete(c, t, document_ids), None)
-
-    # What stores may have
-
-    def delete_all_documents(self, recreate_index: bool = False) -> None:
-        """Delete everything; `recreate_index` drops table and index, and what the index learned, too.
-
-        Both are made again with the next document, as this store says, with other `bits` perhaps.
-        """
-        self._run(self._emptier(recreate_index), 0)
-
-    async def delete_all_documents_async(self, recreate_index: bool = False) -> None:
-        await self._arun(self._emptier(recreate_index), 0)
-
-    def delete_by_filter(self, filters: Filters) -> int:
-        """How many documents were deleted."""
-        return self._run(lambda c, t: statements.delete_where(c, t, filters), 0)
-
-    async def delete_by_filter_async(self, filters: Filters) -> int:
-        return await self._arun(lambda c, t: statements.delete_where(c, t, filters), 0)
-
-    def update_by_filter(self, filters: Filters, meta: Mapping[str, Any]) -> int:
-        """Merge `meta` into the meta of all documents that match; how many there were."""
-        return self._run(self._updater(filters, meta), 0)
-
-    async def update_by_filter_async(self, filters: Filters, meta: Mapping[str, Any]) -> int:
-        return await self._arun(self._updater(filters, meta), 0)
-
-    def count_documents_by_filter(self, filters: Filters) -> int:
-        return self._run(lambda c, t: statements.count(c, t, filters), 0)
-
-    async def count_documents_by_filter_async(self, filters: Filters) -> int:
-        return await self._arun(lambda c, t: statements.count(c, t, filters), 0)
-
-    def count_unique_metadata_by_filter(
-        self, filters: Filters, metadata_fields: Sequence[str]
-    ) -> dict[str, int]:
-        """For each field how many values it has among the documents that match."""
-        none = {metadata.plain(name): 0 for name in metadata_fields}
-        return self._run(lambda c, t: metadata.count_unique(c, t, filters, metadata_fields), none)
-
-    async def count_unique_metadata_by_filter_async(
-        self, filters: Filters, metadata_fields: Sequence[str]
-    ) -> dict[str, int]:
-        none = {metadata.plain(name): 0 for name in metadata_fields}
-        return await self._arun(lambda c, t: metadata.count_unique(c, t, filters, metadata_fields), none)
-
-    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
-        """The fields of all meta, each with its type."""
-        return self._run(metadata.fields_info, {})
-
-    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
-        return await self._arun(metadata.fields_info, {})
-
-    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
-        none = {"min": None, "max": None}
-        return self._run(lambda c, t: metadata.min_max(c, t, metadata_field), none)
-
-    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
-        none = {"min": None, "max": None}
-        return await self._arun(lambda c, t: metadata.min_max(c, t, metadata_field), none)
-
-    def get_metadata_field_unique_values(
-        self,
-        metadata_field: str,
-        search_term: str | None = None,
-        from_: int = 0,
-        size: int = 10,
-        filters: Filters = None,
-    ) -> tuple[list[Any], int]:
-        """A page of the values that contain the term, and how many there are."""
-        asked = (metadata_field, search_term, from_, size, filters)
-        return self._run(lambda c, t: metadata.unique_values(c, t, *asked), ([], 0))
-
-    async def get_metadata_field_unique_values_async(
-        self,
-        metadata_field: str,
-        search_term: str | None = None,
-        from_: int = 0,
-        size: int = 10,
-        filters: Filters = None,
-    ) -> tuple[list[Any], int]:
-        asked = (metadata_field, search_term, from_, size, filters)
-        return await self._arun(lambda c, t: metadata.unique_values(c, t, *asked), ([], 0))
-
-    # Searching
+        self._table.run(lambda c, t: statements.delete(c, t, document_ids), None)
 
     def embedding_retrieval(
         self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
@@ -273,39 +164,26 @@ class FohDocumentStore(Requests):
 
         `filters` is part of the search: `top_k` documents come back whenever so many match. `labels`, from 0
         to 1, says how much the labels count; `probes`, `shortlist`, `recall` and `max_distance` are those of
-        `foh_search`;
-        `return_embedding` fills the embeddings of the documents. The score is larger for a nearer document;
-        with cosine and labels=0 it is the similarity.
+        `foh_search`; `return_embedding` fills the embeddings of the documents. The score is larger for a
+        nearer document; with cosine and labels=0 it is the similarity.
         """
-        return self._run(self._searcher(query_embedding, top_k, **arguments), [])
-
-    async def embedding_retrieval_async(
-        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
-    ) -> list[Document]:
-        return await self._arun(self._searcher(query_embedding, top_k, **arguments), [])
+        if top_k < 0:
+            raise InputError(f"top_k is {top_k}, it must be 0 or more")
+        if not self.existing and len(query_embedding) != self.embedding_dimension:
+            raise InputError(
+                f"the query has {len(query_embedding)} dimensions, the store has {self.embedding_dimension} "
+                "(embedding_dimension)"
+            )
+        if top_k == 0:
+            return []
+        return self._table.run(
+            lambda c, t: statements.search(c, t, query_embedding, k=top_k, **arguments), []
+        )
 
     def explain(
         self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
     ) -> dict[str, str]:
         """How a search is answered: what of its filters the lists answer (match), what rows (filter)."""
-        return self._run(self._explainer(query_embedding, top_k, **arguments), {})
-
-    async def explain_async(
-        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
-    ) -> dict[str, str]:
-        return await self._arun(self._explainer(query_embedding, top_k, **arguments), {})
-
-    # What runs on a connection
-
-    @property
-    def _engines(self) -> Engines:
-        # Made when it is first needed: a pipeline is put together where there may be no database.
-        if self._made is None:
-            self._made = engines(self.connection)
-        return self._made
-
-    def _run(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return self._engines.run(self._table.using(function, otherwise))
-
-    async def _arun(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
-        return await self._engines.arun(self._table.using(function, otherwise))
+        return self._table.run(
+            lambda c, t: statements.explain(c, t, query_embedding, k=top_k, **arguments), {}
+        )

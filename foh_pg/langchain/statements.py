@@ -8,17 +8,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from langchain_core.documents import Document
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.sql.functions import Function
 
 from foh_pg.langchain.filters import Filter, condition
-from foh_pg.sqlalchemy import foh_search
+from foh_pg.sqlalchemy import foh_explain, foh_search
 from foh_pg.sqlalchemy.search import equal
-from foh_pg.sqlalchemy.types import QueryVector
 from foh_pg.stores.documents import Documents, VectorIn
 from foh_pg.stores.filter_parts import comparing
-
-# pgvector's functions, by the distance of an index. Of the inner product, the negative: nearer is smaller.
-DISTANCES = {"cosine": "cosine_distance", "l2": "l2_distance", "ip": "vector_negative_inner_product"}
 
 
 class Found(NamedTuple):
@@ -29,17 +24,11 @@ class Found(NamedTuple):
 
 def add(connection: sa.Connection, documents: Documents, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Insert rows, or replace what has their key; the keys, as text."""
-    key = documents.key
-    return (
-        [str(connection.execute(_upsert(documents, row)).scalar_one()) for row in rows]
-        if any(key.name not in row for row in rows)
-        else _add_all(connection, documents, rows)
-    )
-
-
-def _add_all(connection: sa.Connection, documents: Documents, rows: Sequence[dict[str, Any]]) -> list[str]:
+    key = documents.key.name
+    if any(key not in row for row in rows):
+        return [str(connection.execute(_upsert(documents, row)).scalar_one()) for row in rows]
     connection.execute(_upsert(documents, rows[0], returning=False), rows)
-    return [str(row[documents.key.name]) for row in rows]
+    return [str(row[key]) for row in rows]
 
 
 def _upsert(documents: Documents, row: Mapping[str, Any], *, returning: bool = True) -> Any:
@@ -68,33 +57,40 @@ def search(
     documents: Documents,
     vector: Sequence[float],
     *,
-    distance: str,
-    filter: Filter,
-    with_vectors: bool,
+    filter: Filter = None,
+    with_vectors: bool = False,
     **arguments: Any,
 ) -> list[Found]:
     nearest = foh_search(
         documents.table, vector, filter=condition(documents, filter), index=documents.index, **arguments
     )
-    key, _, score = nearest.c
-    embedding = sa.cast(documents.embedding, VectorIn(None, documents.vector_schema))
-    exact: Function[float] = Function(
-        DISTANCES[distance],
-        embedding,
-        sa.bindparam(None, vector, QueryVector, unique=True),
-        packagenames=(sa.sql.quoted_name(documents.vector_schema, quote=True),),
-        type_=sa.Double,
-    )
-    columns = [*_columns(documents), exact.label("foh_exact")]
+    key, distance, score = nearest.c
+    # A search that reads no row (shortlist 0) knows an estimate of the distance, which is its score.
+    columns = [*_columns(documents), sa.func.coalesce(distance, score).label("foh_distance")]
     if with_vectors:
+        embedding = sa.cast(documents.embedding, VectorIn(None, documents.vector_schema))
         columns.append(embedding.label("foh_vector"))
     joined = sa.select(*columns).join_from(documents.table, nearest, equal(documents.key, key))
     with comparing(filter):
         rows = connection.execute(joined.order_by(score)).mappings().all()
     return [
-        Found(_document(documents, row), row["foh_exact"], list(row["foh_vector"]) if with_vectors else [])
-        for row in rows
+        Found(_document(documents, row), row["foh_distance"], list(row.get("foh_vector", ()))) for row in rows
     ]
+
+
+def explain(
+    connection: sa.Connection,
+    documents: Documents,
+    vector: Sequence[float],
+    *,
+    filter: Filter = None,
+    **arguments: Any,
+) -> dict[str, str]:
+    wanted = condition(documents, filter)
+    with comparing(filter):
+        return foh_explain(
+            connection, documents.table, vector, filter=wanted, index=documents.index, **arguments
+        )
 
 
 def _columns(documents: Documents) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from foh_pg.runs.run_metrics import readable
+from foh_pg.runs.run_metrics import duration, readable
 
 RUNS = """
 SELECT * FROM (
@@ -21,8 +21,6 @@ SELECT * FROM (
     ORDER BY r.id DESC LIMIT %(limit)s) r
 ORDER BY r.id
 """
-
-BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,7 @@ def read_runs(
     """The last runs of an index, the oldest first."""
     with connection.cursor(row_factory=dict_row) as cursor:
         rows = cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
-    return [past_run(row) for row in rows]
-
-
-def past_run(row: dict[str, Any]) -> PastRun:
-    return PastRun(**{**row, "metrics": readable(row["metrics"])})
+    return [PastRun(**{**row, "metrics": readable(row["metrics"])}) for row in rows]
 
 
 def read_history(connection: psycopg.Connection[Any], index: str, limit: int = 200) -> list[PastRun]:
@@ -92,7 +86,7 @@ class Quality:
         return {"version": self.version, "at": self.at, "map": self.held_out_map, "evaluated": self.evaluated}
 
 
-def quality(runs: list[PastRun]) -> list[Quality]:
+def quality(runs: Sequence[PastRun]) -> list[Quality]:
     """Quality by version; of several evaluations of one version the last counts."""
     found: dict[int, Quality] = {}
     for run in runs:
@@ -106,59 +100,6 @@ def quality(runs: list[PastRun]) -> list[Quality]:
     return [found[version] for version in sorted(found)]
 
 
-def scores(points: Iterable[Quality], way: str, name: str) -> list[tuple[float, float]]:
-    """A figure of each evaluation that has it, by version."""
-    known = ((float(point.version), point.score(way, name)) for point in points)
-    return [(version, value) for version, value in known if value is not None]
-
-
-def held_out_maps(points: Iterable[Quality]) -> list[tuple[float, float]]:
-    """mAP on held-out rows by version, as far as the updater saw it."""
-    return [(float(p.version), p.held_out_map) for p in points if p.held_out_map is not None]
-
-
-def duration(seconds: float) -> str:
-    """A length of time as people say it.
-
-    Examples
-    --------
-    >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
-    ['0 s', '5 s', '119 s', '122 min', '111 h']
-    """
-    seconds = max(0.0, seconds)
-    for unit, size, most in (("s", 1, 120), ("min", 60, 180), ("h", 3600, 120)):
-        if seconds / size < most:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86400:.0f} d"
-
-
-def age(at: Iterable[datetime], now: datetime) -> str:
-    """How long ago the last of some points of a chart was measured.
-
-    Examples
-    --------
-    >>> day = datetime(2026, 1, 2)
-    >>> age([day.replace(hour=3), day.replace(hour=1)], day.replace(hour=7))
-    'The last point is 4 h old.'
-    """
-    return f"The last point is {duration((now - max(at)).total_seconds())} old."
-
-
-def sparkline(values: list[float]) -> str:
-    """A line of blocks from the least to the greatest value.
-
-    Examples
-    --------
-    >>> sparkline([0.1, 0.5, 0.9])
-    '▁▅█'
-    >>> sparkline([0.3, 0.3])
-    '▄▄'
-    >>> sparkline([])
-    ''
-    """
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    if high == low:
-        return BLOCKS[3] * len(values)
-    return "".join(BLOCKS[min(7, int((value - low) / (high - low) * 8))] for value in values)
+def age(at: datetime, now: datetime) -> str:
+    """How old the last point of a chart is."""
+    return f"The last point is {duration((now - at).total_seconds())} old."

@@ -48,3 +48,18 @@ def is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return math.isfinite(value) if isinstance(value, float) else value.bit_length() < 1000
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it.
+
+    Examples
+    --------
+    >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
+    ['0 s', '5 s', '119 s', '122 min', '111 h']
+    """
+    seconds = max(0.0, seconds)
+    for unit, size, most in (("s", 1, 120), ("min", 60, 180), ("h", 3600, 120)):
+        if seconds / size < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import sqlalchemy as sa
@@ -79,6 +79,8 @@ class Documents:
     metadata: sa.Column[Any] | Mapping[str, sa.Column[Any]]
     labels: sa.Column[Any] | None
     vector_schema: str
+    # That of the index: cosine, l2 or ip.
+    distance: str
     blob: Blob | None = None
     # What rows are numbered by as they are written.
     number: sa.Column[Any] | None = None
@@ -151,7 +153,9 @@ class OwnTable:
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
         present = _present(connection, self.name, self.schema, self.index)
         if present.has_table and present.has_index:
-            return self._documents(present, None, self._kept(connection, present.schema))
+            told = described(connection, self.index)
+            kept = self._kept(told.include, present.schema)
+            return replace(self._documents(present, None, kept), distance=told.distance)
         if dimensions is None:
             # The table may be made next, in the schema that the application's search_path says.
             connection.execute(RETURN, {"path": present.path})
@@ -165,9 +169,8 @@ class OwnTable:
             connection.execute(documents.index.definition.create())
         return documents
 
-    def _kept(self, connection: sa.Connection, schema: str) -> dict[str, str]:
+    def _kept(self, there: Sequence[str], schema: str) -> dict[str, str]:
         """Those of the included entries that the index has; a filter on the others reads the metadata."""
-        there = described(connection, self.index, "include")
         absent = [name for name in self.include if included_name(self.METADATA, name) not in there]
         if absent:
             wanted = names([*there, *(included_name(self.METADATA, name) for name in absent)])
@@ -206,7 +209,15 @@ class OwnTable:
         )
         c = table.c
         return Documents(
-            index, c.id, c.content, c.embedding, metadata, c.labels, present.vector, included=included
+            index,
+            c.id,
+            c.content,
+            c.embedding,
+            metadata,
+            c.labels,
+            present.vector,
+            index.distance,
+            included=included,
         )
 
     def _more_columns(self) -> list[sa.Column[Any]]:
@@ -238,18 +249,19 @@ class ExistingTable:
         for name in (self.content, self.embedding, *self._metadata_names()):
             if name not in table.c:
                 raise InputError(f"{table.name!r} has no column {name!r}; it has {', '.join(table.c.keys())}")
-        key = table.c[self._key(connection)]
+        told = described(connection, self.index)
+        key = table.c[self._key(told.key)]
         metadata: Any = {name: table.c[name] for name in self._metadata_names()}
         if isinstance(self.metadata, str):
             metadata = table.c[self.metadata]
         embedding = table.c[self.embedding]
-        included = [name for name in described(connection, self.index, "include") if name in table.c]
+        included = [name for name in told.include if name in table.c]
         index = FOHIndex(self.index, embedding, key=key, include=[table.c[name] for name in included])
-        return Documents(index, key, table.c[self.content], embedding, metadata, None, present.vector)
+        content = table.c[self.content]
+        return Documents(index, key, content, embedding, metadata, None, present.vector, told.distance)
 
-    def _key(self, connection: sa.Connection) -> str:
+    def _key(self, columns: Sequence[str]) -> str:
         """The column of the index's key: a document has one id."""
-        columns = described(connection, self.index, "key")
         if len(columns) != 1:
             raise InputError(
                 f"index {self.index!r} has a key of the columns {', '.join(columns)}, and a document has one "
@@ -261,12 +273,18 @@ class ExistingTable:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
 
 
-def described(connection: sa.Connection, index: str, what: str) -> list[str]:
-    """Columns of an index, as its function `describe` tells them."""
+def check_distance(options: Mapping[str, Any]) -> None:
+    distance = options.get("distance", "cosine")
+    if distance not in ("cosine", "l2", "ip"):
+        raise InputError(f"distance is {distance!r}, it must be cosine, l2 or ip")
+
+
+def described(connection: sa.Connection, index: str) -> Any:
+    """The key, the included columns and the distance of an index, as its function `describe` tells them."""
     # The compiler formats the names of functions once more with %.
     name = sa.sql.quoted_name(f"{index}_describe".replace("%", "%%"), quote=True)
-    told = getattr(sa.func.foh, name)().table_valued(what)
-    return list(connection.scalars(sa.select(told.c[what])).one())
+    told = getattr(sa.func.foh, name)().table_valued("key", "include", "distance")
+    return connection.execute(sa.select(told)).one()
 
 
 def _present(connection: sa.Connection, name: str, schema: str | None, index: str) -> Any:

@@ -1,49 +1,76 @@
-"""The table of a store, looked up once and then remembered."""
+"""The table of a store, looked up once and then remembered, and the engine that leads to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeVar
 
 import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
 
 from foh_pg.stores.documents import PIN, Documents, Source
 
 T = TypeVar("T")
 
+# A libpq connection string, a URI, or what SQLAlchemy has.
+Connectable = str | sa.URL | sa.Engine
+
 
 class StoreTable:
-    """Where the documents of a store are. The table may come later than the store."""
+    """Where the documents of a store are. Both the database and the table may come later than the store."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, connection: Callable[[], Connectable], source: Source) -> None:
+        self._connection = connection
         self._source = source
         self._found: Documents | None = None
+        self._opened = False
 
-    def find(self, connection: sa.Connection) -> Documents | None:
-        """The table, if it is there."""
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        given = self._connection()
+        if isinstance(given, sa.Engine):
+            return given
+        self._opened = True
+        return sa.create_engine(url(given))
+
+    def run(self, function: Callable[[sa.Connection, Documents], T], otherwise: T) -> T:
+        """What a function gives on the table, in one transaction; `otherwise` where there is no table yet."""
+        with self._engine.begin() as connection:
+            documents = self._find(connection)
+            return otherwise if documents is None else function(connection, documents)
+
+    def write(self, function: Callable[[sa.Connection, Documents], T], dimensions: int) -> T:
+        """The same on a table that is made where it is missing.
+
+        A table that is made here is not remembered, because the transaction may be rolled back.
+        """
+        with self._engine.begin() as connection:
+            documents = self._find(connection) or self._source.find(connection, dimensions)
+            assert documents is not None
+            return function(connection, documents)
+
+    def close(self) -> None:
+        """Close the connections, unless the engine is the application's."""
+        if self._opened:
+            self._engine.dispose()
+
+    def _find(self, connection: sa.Connection) -> Documents | None:
         if self._found is not None:
             connection.exec_driver_sql(PIN)
         else:
             self._found = self._source.find(connection, None)
         return self._found
 
-    def find_or_make(self, connection: sa.Connection, dimensions: int) -> Documents:
-        """The table. One that is made here is not remembered: its transaction may be rolled back."""
-        found = self.find(connection) or self._source.find(connection, dimensions)
-        assert found is not None
-        return found
 
-    def forget(self) -> None:
-        """The table is about to be dropped."""
-        self._found = None
-
-    def using(
-        self, function: Callable[[sa.Connection, Documents], T], otherwise: T
-    ) -> Callable[[sa.Connection], T]:
-        """What runs a function on the table, and gives `otherwise` where there is no table yet."""
-
-        def run(connection: sa.Connection) -> T:
-            documents = self.find(connection)
-            return otherwise if documents is None else function(connection, documents)
-
-        return run
+def url(given: str | sa.URL) -> sa.URL:
+    """A SQLAlchemy address, from one, from a URI, or from a libpq connection string (``dbname=shop``)."""
+    if isinstance(given, str) and "://" not in given:
+        parts = {name: str(value) for name, value in conninfo_to_dict(given).items() if value is not None}
+        user, password, database = (parts.pop(name, None) for name in ("user", "password", "dbname"))
+        return sa.URL.create("postgresql+psycopg", user, password, database=database, query=parts)
+    address = sa.make_url(given)
+    # psycopg 3 is what we depend on.
+    if address.drivername in ("postgresql", "postgres"):
+        address = address.set(drivername="postgresql+psycopg")
+    return address

@@ -1,11 +1,11 @@
-"""The Haystack store: Haystack's own suite, sync and async, and what that suite does not ask."""
+"""The Haystack store: Haystack's own suite, and what that suite does not ask."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +19,9 @@ import sqlalchemy as sa
 from haystack import Document, Pipeline
 from haystack.dataclasses import ByteStream, SparseEmbedding
 from haystack.document_stores.errors import DuplicateDocumentError
-from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
-from haystack.testing import document_store as sync_suite
-from haystack.testing import document_store_async as async_suite
+from haystack.testing.document_store import DocumentStoreBaseTests
 from haystack.utils import Secret
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.haystack import FohDocumentStore, FohEmbeddingRetriever
@@ -38,7 +35,7 @@ def shared(server: Server) -> Iterator[Database]:
     database = server.create_database(template=server.template)
     store = FohDocumentStore(database.dsn(), embedding_dimension=768)
     store.write_documents([Document(id="first")])
-    store.delete_all_documents()
+    store.delete_documents(["first"])
     store.close()
     yield database
     database.drop()
@@ -46,10 +43,10 @@ def shared(server: Server) -> Iterator[Database]:
 
 class SameDocuments:
     @pytest.fixture
-    async def document_store(self, shared: Database) -> AsyncIterator[FohDocumentStore]:
+    def document_store(self, shared: Database) -> Iterator[FohDocumentStore]:
         store = FohDocumentStore(shared.dsn(), embedding_dimension=768)
         yield store
-        await store.close_async()
+        store.close()
         with shared.connect() as connection:
             # As good as a new table, and much faster.
             if connection.execute("SELECT to_regclass('haystack_documents')").fetchone() != (None,):
@@ -67,15 +64,7 @@ def rounded(document: Document) -> Document:
     return Document(**{**document.to_dict(flatten=False), "embedding": kept})
 
 
-class TestStandard(
-    SameDocuments,
-    sync_suite.DocumentStoreBaseExtendedTests,
-    sync_suite.CountDocumentsByFilterTest,
-    sync_suite.CountUniqueMetadataByFilterTest,
-    sync_suite.GetMetadataFieldsInfoTest,
-    sync_suite.GetMetadataFieldMinMaxTest,
-    sync_suite.GetMetadataFieldUniqueValuesTest,
-):
+class TestStandard(SameDocuments, DocumentStoreBaseTests):
     def test_write_documents(self, document_store: FohDocumentStore) -> None:
         """Without a policy a document that is there is an error; the suite leaves that to each store."""
         documents = [Document(id="1", content="a"), Document(id="2", content="b")]
@@ -85,28 +74,6 @@ class TestStandard(
         ):
             document_store.write_documents([Document(id="3", content="c"), Document(id="1", content="d")])
         self.assert_documents_are_equal(document_store.filter_documents(), documents)
-
-
-class TestStandardAsync(
-    SameDocuments,
-    async_suite.CountDocumentsAsyncTest,
-    async_suite.WriteDocumentsAsyncTest,
-    async_suite.DeleteDocumentsAsyncTest,
-    async_suite.FilterDocumentsAsyncTest,
-    async_suite.DeleteAllAsyncTest,
-    async_suite.DeleteByFilterAsyncTest,
-    async_suite.UpdateByFilterAsyncTest,
-    async_suite.CountDocumentsByFilterAsyncTest,
-    async_suite.CountUniqueMetadataByFilterAsyncTest,
-    async_suite.GetMetadataFieldsInfoAsyncTest,
-    async_suite.GetMetadataFieldMinMaxAsyncTest,
-    async_suite.GetMetadataFieldUniqueValuesAsyncTest,
-):
-    async def test_write_documents_async(self, document_store: FohDocumentStore) -> None:  # type: ignore[override]
-        documents = [Document(id="1", content="a"), Document(id="2", content="b")]
-        assert await document_store.write_documents_async(documents) == 2
-        with pytest.raises(DuplicateDocumentError):
-            await document_store.write_documents_async(documents)
 
 
 def vector(seed: int) -> list[float]:
@@ -137,7 +104,7 @@ def store(database: Database) -> Iterator[FohDocumentStore]:
         table="docs",
         labels=["topic", "tags"],
         bits=32,
-        options={"probes": 3},
+        probes=3,
     )
     yield store
     store.close()
@@ -211,13 +178,6 @@ class TestStore:
         store.write_documents(documents(1))
         with pytest.raises(FilterError):
             store.filter_documents(filters)
-
-    def test_labels_follow_updates(self, store: FohDocumentStore, database: Database) -> None:
-        store.write_documents(documents(3))
-        odd = {"field": "meta.topic", "operator": "==", "value": "odd"}
-        assert store.update_by_filter(odd, {"topic": "strange"}) == 1
-        rows = database.connect().execute("SELECT labels FROM docs WHERE id = 'd1'").fetchall()
-        assert rows == [(["strange", "t1"],)]
 
     def test_blobs_and_what_is_not_kept(
         self, store: FohDocumentStore, caplog: pytest.LogCaptureFixture
@@ -301,24 +261,6 @@ class TestIncluded:
 
 
 class TestConnections:
-    async def test_async_engine(self, database: Database) -> None:
-        engine = create_async_engine(url(database))
-        store = FohDocumentStore(engine, embedding_dimension=6, table="docs")
-        assert await store.write_documents_async(documents(), DuplicatePolicy.SKIP) == 8
-        found = await store.embedding_retrieval_async(vector(2), top_k=1)
-        assert ids(found) == ["d2"]
-        with pytest.raises(InputError, match="AsyncEngine: call the async methods"):
-            store.count_documents()
-        await store.close_async()
-        await engine.dispose()
-
-    async def test_async_on_an_engine_without_a_loop(self, database: Database) -> None:
-        engine = sa.create_engine(url(database))
-        store = FohDocumentStore(engine, embedding_dimension=6, table="docs")
-        assert await store.write_documents_async(documents(3)) == 3
-        assert await store.count_documents_async() == 3
-        engine.dispose()
-
     def test_a_table_that_is_there(self, database: Database) -> None:
         owner = database.connect()
         owner.execute(
@@ -343,11 +285,6 @@ class TestConnections:
         assert (found.id, found.content, found.meta) == ("2", "ware 2", {"price": 2, "color": "red"})
         dear = {"field": "meta.price", "operator": ">=", "value": 2}
         assert ids(store.filter_documents(dear)) == ["2", "3"]
-        assert store.update_by_filter(dear, {"color": "blue"}) == 2
-        assert store.get_metadata_field_unique_values("color") == (["blue", "red"], 2)
-        assert store.get_metadata_field_min_max("price") == {"min": 1, "max": 3}
-        with pytest.raises(InputError, match="was there before this store"):
-            store.delete_all_documents(recreate_index=True)
         store.delete_documents(["2", "3"])
         assert owner.execute("SELECT no, descr, price, color FROM wares").fetchall() == [
             (1, "ware 1", 1, "red")
@@ -370,19 +307,20 @@ class TestPipeline:
         assert len(retriever.run(vector(5), top_k=3)["documents"]) == 3
         with pytest.raises(InputError, match="must be a FohDocumentStore, not a str"):
             FohEmbeddingRetriever(document_store="x")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="takes no 'probe'"):
+            FohEmbeddingRetriever(document_store=store, probe=3)  # type: ignore[call-arg]
 
     async def test_async_pipeline(self, store: FohDocumentStore) -> None:
-        await store.write_documents_async(documents())
+        store.write_documents(documents())
         # Haystack 3 has one kind of pipeline.
         pipeline = getattr(haystack, "AsyncPipeline", Pipeline)()
         pipeline.add_component("retriever", FohEmbeddingRetriever(document_store=store, top_k=1))
         found = await pipeline.run_async({"retriever": {"query_embedding": vector(5)}})
         assert ids(found["retriever"]["documents"]) == ["d5"]
-        await store.close_async()
 
     def test_written_and_read_again(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PG_CONN_STR", url(database).render_as_string(hide_password=False))
-        store = FohDocumentStore(embedding_dimension=6, table="docs", labels="topic", options={"dial": 0.2})
+        store = FohDocumentStore(embedding_dimension=6, table="docs", labels="topic", dial=0.2)
         pipeline = Pipeline()
         pipeline.add_component("retriever", FohEmbeddingRetriever(document_store=store, top_k=3, labels=0.1))
         # Haystack 3 makes nothing from a file that it was not told to trust.
@@ -390,7 +328,7 @@ class TestPipeline:
         arguments = {"allowed_modules": ["foh_pg.haystack.*"]} if trusted else {}
         again = Pipeline.loads(pipeline.dumps(), **arguments).get_component("retriever")
         assert again.to_dict() == pipeline.get_component("retriever").to_dict()
-        assert (again.top_k, again.labels, again.document_store.options) == (3, 0.1, {"dial": 0.2})
+        assert (again.top_k, again.how, again.document_store.options) == (3, {"labels": 0.1}, {"dial": 0.2})
         again.document_store.write_documents(documents())
         assert len(again.run(vector(1))["documents"]) == 3
         again.document_store.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.langchain import FOHVectorStore
@@ -31,10 +30,10 @@ def shared(server: Server) -> Iterator[Database]:
 
 class TestStandard(VectorStoreIntegrationTests):
     @pytest.fixture
-    async def vectorstore(self, shared: Database) -> AsyncIterator[FOHVectorStore]:  # type: ignore[override]
+    def vectorstore(self, shared: Database) -> Iterator[FOHVectorStore]:  # type: ignore[override]
         store = FOHVectorStore(self.get_embeddings(), shared.dsn())
         yield store
-        await store.aclose()
+        store.close()
         with shared.connect() as connection:
             connection.execute("SELECT foh.drop_index('langchain_documents', true)")
             connection.execute("DROP TABLE IF EXISTS langchain_documents")
@@ -99,6 +98,8 @@ class TestOwnTable:
             assert scores == sorted(scores, reverse=True)
             assert scores[0] == pytest.approx(1, abs=1e-6)
             assert relevant[0][0].id == "d5"
+        [[_, bits_alone]] = store.similarity_search_with_score("text 5", k=1, shortlist=0)
+        assert bits_alone is not None
         [[nearest, far]] = store.similarity_search_with_score("text 5", k=10, max_distance=1e-4)
         assert (nearest.id, far) == ("d5", pytest.approx(0, abs=1e-6))
 
@@ -151,7 +152,6 @@ class TestOwnTable:
             assert await asearch("text 5", k=2, labels=0)
             with pytest.raises(sa.exc.DataError, match="labels is -1, it must be between 0"):
                 await asearch("text 5", labels=-1)
-        await store.aclose()
 
     def test_get_and_delete_keep_the_order_and_the_rest(self, store: FOHVectorStore) -> None:
         store.add_documents(documents(4))
@@ -290,10 +290,6 @@ class TestIncluded:
     def test_a_changed_entry_is_seen(self, including: FOHVectorStore, database: Database) -> None:
         database.connect().execute("""UPDATE docs SET metadata = metadata || '{"n": 70}' WHERE id = 'd5'""")
         assert ids(including.similarity_search("text 1", k=20, filter={"n": {"$gt": 60}})) == {"d5"}
-
-    async def test_async(self, including: FOHVectorStore) -> None:
-        assert "match" in await including.aexplain("text 1", filter={"n": 1})
-        await including.aclose()
 
     def test_an_index_that_was_made_without(
         self, store: FOHVectorStore, database: Database, caplog: pytest.LogCaptureFixture
@@ -436,18 +432,6 @@ class TestConnections:
         with engine.connect() as connection:
             assert connection.scalar(sa.text("SELECT count(*) FROM docs")) == 2
         engine.dispose()
-
-    async def test_async_engine(self, database: Database) -> None:
-        engine = create_async_engine(url(database))
-        store = FOHVectorStore(EMBEDDINGS, engine, table="docs")
-        assert await store.aadd_documents(documents(4)) == ["d0", "d1", "d2", "d3"]
-        found = await store.asimilarity_search_with_score("text 2", k=1, filter={"topic": "even"})
-        assert (found[0][0].id, found[0][1]) == ("d2", pytest.approx(0, abs=1e-6))
-        assert len(await store.amax_marginal_relevance_search("text 2", k=2)) == 2
-        with pytest.raises(InputError, match="AsyncEngine: call the async methods"):
-            store.similarity_search("text 2")
-        await store.aclose()
-        await engine.dispose()
 
     async def test_async_on_an_engine_without_a_loop(self, database: Database) -> None:
         engine = sa.create_engine(url(database))

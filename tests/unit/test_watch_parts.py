@@ -2,12 +2,6 @@ from __future__ import annotations
 
 import http.client
 import random
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 
 import pytest
@@ -17,9 +11,7 @@ from foh_pg.runs.run import Run
 from foh_pg.watcher import watch
 from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters
-from foh_pg.watcher.exposition import Answer, serving
-from foh_pg.watcher.hosts import answers_to
-from foh_pg.watcher.patient_server import PatientServer
+from foh_pg.watcher.exposition import serving
 
 
 def test_waits_double_up_to_the_cap_and_never_agree() -> None:
@@ -93,93 +85,6 @@ def test_what_an_evaluation_found_is_shown_as_far_as_it_goes() -> None:
     assert 'foh_evaluated_recall10{index="a",way="exact"} 1.0\n' in text
     assert 'foh_evaluated_timestamp_seconds{index="a"} 1e+09\n' in text
     assert "random" not in text.replace("random hyperplanes", "")
-
-
-@pytest.mark.parametrize(
-    ("host", "well"),
-    [
-        *(
-            (host, True)
-            for host in ("127.0.0.1", "10.1.2.3:80", "[::1]:9187", "LOCALHOST:1", "a.localhost.", "w")
-        ),
-        *((host, True) for host in ("foh.example.com", "FOH.example.com:9187")),
-        *((host, False) for host in ("evil.com", "127.0.0.1.evil.com", "1.2.3.4.5:80", "x.foh.example.com")),
-        *(
-            (host, False)
-            for host in ("", " ", "a b", "evil.com@127.0.0.1", "evil.com/", "[::1", "127.0.0.1:x")
-        ),
-        ("evil%2ecom", False),
-        ("evil%2Ecom:9187", False),
-        ("[e%2eb]", False),
-        ("[abc]", False),
-        ("evil\u3002com", False),
-        ("evil,com", False),
-    ],
-)
-def test_hosts(host: str, well: bool) -> None:
-    assert answers_to(host, ["foh.example.com"]) is well
-
-
-class Hello(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def patient(**limits: float) -> Iterator[int]:
-    server = PatientServer(("127.0.0.1", 0), Hello, **limits)  # type: ignore[arg-type]
-    thread = threading.Thread(target=server.serve_forever, args=[0.05])
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def greet(port: int) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", "/")
-    return connection.getresponse().status
-
-
-def test_those_who_connect_and_say_nothing_keep_nobody_out() -> None:
-    with patient(most=4, patience=600) as port:
-        silent = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(12)]
-        assert greet(port) == 200
-        # Of twelve that say nothing four stay at the most, and the one that was answered took a place.
-        for one in silent[:8]:
-            assert one.recv(1) == b""
-        for one in silent:
-            one.close()
-
-
-def drip(slow: socket.socket) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        slow.sendall(b"G")
-        time.sleep(0.02)
-
-
-def test_a_client_that_sends_a_letter_now_and_then_is_sent_away() -> None:
-    with patient(most=4, patience=0.3) as port:
-        slow = socket.create_connection(("127.0.0.1", port), timeout=30)
-        with pytest.raises(ConnectionError):
-            drip(slow)
-        assert greet(port) == 200
-
-
-def test_an_error_of_a_page_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
-    def pages(path: str) -> Answer:
-        raise ZeroDivisionError("secret")
-
-    with serving("127.0.0.1", 0, Counters(), lambda: (True, {}), pages) as port:
-        status, _, text = ask(port, "/")
-    assert (status, "secret" in text) == (500, False)
-    assert "secret" in caplog.text
 
 
 def test_a_fault_of_ours_in_one_index_does_not_end_the_watcher(
