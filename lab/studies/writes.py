@@ -148,16 +148,16 @@ def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: 
     for name in TABLES:
         table = sql.Identifier(name)
         connection.execute(
-            sql.SQL("CREATE TABLE {} (id int PRIMARY KEY, e {}, note int)").format(table, kind)
+            sql.SQL("CREATE TABLE {} (id int PRIMARY KEY, e {}, note int, price int)").format(table, kind)
         )
         if name == "foh":
             connection.execute(
-                "SELECT foh.create_index('foh', 'foh', 'e', bits => %s, centers => %s)",
+                "SELECT foh.create_index('foh', 'foh', 'e', bits => %s, centers => %s, include => '{price}')",
                 [settings.bits, settings.centers],
             )
         # The build places these rows: they need not pass through the triggers.
         connection.execute("SET session_replication_role = replica")
-        connection.execute(sql.SQL("INSERT INTO {} SELECT i, e, 0 FROM pool").format(table))
+        connection.execute(sql.SQL("INSERT INTO {} SELECT i, e, 0, 0 FROM pool").format(table))
         connection.execute("RESET session_replication_role")
     connection.execute("CREATE INDEX ON hnsw USING hnsw (e vector_cosine_ops)")
     build(connection, "foh")
@@ -166,15 +166,21 @@ def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: 
 
 def measure_statements(connection: Connection, settings: Settings) -> list[Row]:
     """Time one statement after the other on each table in turn."""
-    insert = "INSERT INTO {} SELECT nextval('ids'), e, 0 FROM pool WHERE i > {} AND i <= {}"
-    update = "UPDATE {} SET note = note + 1 WHERE id > {} AND id <= {}"
+    insert = "INSERT INTO {} SELECT nextval('ids'), e, 0, 0 FROM pool WHERE i > {} AND i <= {}"
+    other = "UPDATE {} SET note = note + 1 WHERE id > {} AND id <= {}"
+    included = "UPDATE {} SET price = price + 1 WHERE id > {} AND id <= {}"
+    embedding = "UPDATE {} SET e = e + e WHERE id > {} AND id <= {}"
     many = min(1000, settings.rows)
     rows = []
     for title, statement, size, repeat in (
         ("INSERT of 1 row", insert, 1, settings.repeat),
         (f"INSERT of {many} rows", insert, many, 5),
-        ("UPDATE of another column, 1 row", update, 1, settings.repeat),
-        (f"UPDATE of another column, {many} rows", update, many, 15),
+        ("UPDATE of another column, 1 row", other, 1, settings.repeat),
+        (f"UPDATE of another column, {many} rows", other, many, 15),
+        ("UPDATE of an included column, 1 row", included, 1, settings.repeat),
+        (f"UPDATE of an included column, {many} rows", included, many, 5),
+        ("UPDATE of the embedding, 1 row", embedding, 1, settings.repeat),
+        (f"UPDATE of the embedding, {many} rows", embedding, many, 5),
     ):
         wall: dict[str, list[float]] = {name: [] for name in TABLES}
         cpu: dict[str, list[float]] = {name: [] for name in TABLES}
@@ -228,7 +234,7 @@ def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
 def insert_at_once(running: EmbeddedServer, table: str, settings: Settings) -> float:
     """Transactions per second of many writers to one table."""
     draw = f"\\set i random(1, {settings.rows})\n"
-    insert = f"INSERT INTO \"{table}\" SELECT nextval('ids'), e, 0 FROM pool WHERE i = :i;\n"  # noqa: S608
+    insert = f"INSERT INTO \"{table}\" SELECT nextval('ids'), e, 0, 0 FROM pool WHERE i = :i;\n"  # noqa: S608
     program, clients = running.bin / "pgbench", settings.writers
     rate = pgbench.run(program, running.dsn(), draw + insert, clients=clients, seconds=settings.seconds)
     return rate.per_second

@@ -31,6 +31,27 @@ AS $body$
         OFFSET 0) r
 $body$;
 
+-- foh: function known_place
+-- Bits and home that a key has already, for a row whose embedding and labels are what they were: from its newest entry in the stream, or
+-- else from its list. No row where the key has neither, where the table was emptied or must be read again, and for a null key.
+-- Whoever asks has just written the row, and so has waited for all others who wrote it; an older snapshot shows version, home and bits
+-- as they belong together. Under SERIALIZABLE these lookups could abort the writer, so there the row is placed again.
+CREATE OR REPLACE FUNCTION {known_place}(key {key_type}) RETURNS TABLE (version bigint, center int, geometry bit, marks bit)
+LANGUAGE sql STABLE
+AS $body$
+    SELECT coalesce(t.version, (SELECT i.version FROM foh.index i WHERE i.id = {id})), coalesce(t.center, l.home),
+           CASE WHEN t.op IS NULL THEN l.geometry ELSE t.geometry END, CASE WHEN t.op IS NULL THEN l.marks ELSE t.marks END
+    FROM (SELECT) one
+    LEFT JOIN LATERAL (SELECT t.op, t.version, t.center, t.geometry, t.marks FROM {stream} t WHERE {newest_of_key} LIMIT 1) t ON true
+    LEFT JOIN LATERAL (SELECT i.home, l.geometry[l.at] AS geometry, l.marks[l.at] AS marks
+                       FROM {item} i
+                       CROSS JOIN LATERAL (SELECT l.geometry, l.marks, array_position(l.ids, $1{our_collate}) AS at FROM {list} l WHERE l.center = i.home OFFSET 0) l
+                       WHERE i.key = $1{our_collate} AND t.op IS NULL AND l.at IS NOT NULL OFFSET 0) l ON true
+    WHERE CASE WHEN t.op IS NULL THEN l.home IS NOT NULL ELSE t.op = 'u' END
+      AND current_setting('transaction_isolation') <> 'serializable'
+      AND NOT EXISTS (SELECT FROM {stream} m WHERE m.op IN ('t', 'r') AND NOT m.fresh)
+$body$;
+
 -- foh: function record
 -- The stream entry of one key and its row; x is null where the row is gone or cannot be indexed. first: the key may be new to
 -- the index. A far row has an entry without bits or home, so that searches read the row itself. A plain SQL function, so that it is
@@ -94,6 +115,25 @@ $body$;
                 EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM old_rows r WHERE %2$s IS NOT NULL', {stream_text}, present_key);
             END IF;
 
+-- foh: fragment updated, if row_triggers
+(SELECT s.*, {key_of_s} AS "foh key", ({key_changed}) OR ({row_moved}) AS "foh moved" FROM (SELECT NEW.*) s OFFSET 0)
+
+-- foh: fragment updated
+-- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
+             (SELECT s.*, {key_of_s_or_o} AS "foh key", {s_is_absent} OR {o_is_absent} OR {moved} AS "foh moved"
+              FROM new_rows s FULL JOIN old_rows o ON {o_is_s} WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0)
+
+-- foh: fragment record_updated
+-- What the stream is told of rows s that were updated. "foh moved" says whether more than included columns may have changed. If not, bits and home of
+        -- the row are those that it has, and the embedding is not even read.
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
+        SELECT s."foh key", r.op, r.version, r.center, r.geometry, r.marks{included_of_s}
+        FROM {updated} s
+        LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT s."foh moved" THEN s."foh key" END) k ON true
+        CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
+                            FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(s."foh key", v.x, v.labels, false) r WHERE k.version IS NULL
+                            UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
+
 -- foh: fragment record_rows, if row_triggers
 -- Row triggers. Reads deferred and nested; sets touched, the keys to record.
     IF TG_OP = 'INSERT' THEN
@@ -119,12 +159,14 @@ $body$;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
         SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
-    ELSE
+    ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
         SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
         FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, TG_OP = 'INSERT') r;
-        IF TG_OP = 'UPDATE' AND ({key_changed}) THEN
+             LATERAL {record}(v.key, v.x, v.labels, true) r;
+    ELSE
+        {record_updated}
+        IF {key_changed} THEN
             INSERT INTO {stream} (key, op, version)
             SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
         END IF;
@@ -159,14 +201,9 @@ $body$;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
         SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
-    ELSE
-        -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
-        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-        FROM (SELECT {key_of_s_or_o} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s}
-              FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
-              WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, false) r;
+    -- Most updates change nothing that the index knows, and to look for it costs less than to start the statement that records.
+    ELSIF EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {o_is_s} WHERE {s_is_absent} OR {o_is_absent} OR {changed}) THEN
+        {record_updated}
     END IF;
 
 -- foh: function capture

@@ -304,6 +304,10 @@ BEGIN
         'item_key', CASE WHEN as_row AND has_text THEN 'EXCLUDE USING hash (key WITH OPERATOR(pg_catalog.=))' ELSE 'PRIMARY KEY (key)' END,
         'item_identity', CASE WHEN as_row AND has_text THEN 'FULL' ELSE 'DEFAULT' END,
         'stream_key', CASE WHEN as_row AND has_text THEN 'hash (key)' WHEN has_text THEN 'btree (key)' ELSE 'btree (key, seq)' END,
+        -- The newest entry first of those that say where a key is. Bounds in place of an equality: PostgreSQL then reads the index on the key from its end, and
+        -- not that on seq.
+        'newest_of_key', CASE WHEN has_text THEN format('t.key = $1%s AND t.op <> ''l'' ORDER BY t.seq + 0 DESC', CASE WHEN NOT as_row THEN ' COLLATE "default"' END)
+                              ELSE 't.key >= $1 AND t.key <= $1 AND t.op <> ''l'' ORDER BY t.key DESC, t.seq DESC' END,
         -- Where the index on the key has no seq, PostgreSQL is kept from looking through all entries that are newer.
         'later', CASE WHEN has_text THEN '(o.seq + 0)' ELSE 'o.seq' END);
 END

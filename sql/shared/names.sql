@@ -2,8 +2,8 @@
 
 -- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
 -- An expression names what it is computed from, and the template that has it must have something of that name:
---   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed beside o, the row before
---   NEW, OLD             the rows of a trigger: row_changed
+--   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed and moved beside o, the row before
+--   NEW, OLD             the rows of a trigger: row_changed, row_moved
 --   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
@@ -60,7 +60,9 @@ DECLARE
     -- The labels of a row s; and the same for a writer.
     labels_read text;
     labels_of text;
-    changed text;
+    -- Whether the embedding or the labels of a row are others than before; and whether included columns are.
+    moved text;
+    included_changed text;
     objects jsonb;
     quantize text;
 BEGIN
@@ -75,13 +77,13 @@ BEGIN
     IF i.embedding_type IN ('vector', 'halfvec') AND i.embedding_typmod = -1 THEN
         to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
     END IF;
-    changed := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
-                      replace(quote_ident(i.embedding), '%', '%%'),
-                      CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
+    moved := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
+                    replace(quote_ident(i.embedding), '%', '%%'),
+                    CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
     IF current_setting('server_version_num')::int >= 170000 THEN
         -- The same TOAST pointer is the same value: no need to fetch both.
-        changed := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
-                          replace(quote_ident(i.embedding), '%', '%%'), changed);
+        moved := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
+                        replace(quote_ident(i.embedding), '%', '%%'), moved);
     END IF;
     IF i.labels IS NULL THEN
         labels_read := 'NULL::text[]';
@@ -97,9 +99,9 @@ BEGIN
             WHEN 'json' THEN $$CASE jsonb_typeof(s.%1$s) WHEN 'string' THEN ARRAY[nullif(s.%1$s #>> '{}', '')] WHEN 'array' THEN
                              ARRAY(SELECT nullif(e.value #>> '{}', '') FROM jsonb_array_elements(s.%1$s) e WHERE jsonb_typeof(e.value) = 'string') END$$
             ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
-        changed := changed || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
+        moved := moved || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
-    SELECT changed || coalesce(string_agg(format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(quote_ident(c ->> 'name'), '%', '%%')), ''), '') INTO changed
+    SELECT coalesce(string_agg(format('%%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(quote_ident(c ->> 'name'), '%', '%%')), ' OR '), 'false') INTO included_changed
     FROM jsonb_array_elements(i.included) c;
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
@@ -128,8 +130,10 @@ BEGIN
         'to_vector', to_vector,
         'labels_read', labels_read,
         'labels_of', coalesce(labels_of, labels_read),
-        'changed', format(changed, 's', 'o'),
-        'row_changed', format(changed, 'NEW', 'OLD'),
+        'moved', format(moved, 's', 'o'),
+        'row_moved', format(moved, 'NEW', 'OLD'),
+        'changed', format(moved || ' OR ' || included_changed, 's', 'o'),
+        'row_changed', format(moved || ' OR ' || included_changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,

@@ -61,7 +61,8 @@ class Form:
     def create_tables(self, connection: Connection) -> None:
         parts = "PARTITION BY HASH (id)" if self.partitioned else ""
         connection.execute(
-            f"CREATE TABLE {self.name} (id int PRIMARY KEY, embedding extensions.vector(64), label text) {parts}"
+            f"CREATE TABLE {self.name} (id int PRIMARY KEY, embedding extensions.vector(64), label text,"
+            f" price int) {parts}"
         )
         for part in range(3 if self.partitioned else 0):
             connection.execute(
@@ -80,7 +81,7 @@ class Form:
         # However few rows there are, the lists answer.
         connection.execute(
             f"SELECT foh.create_index('{self.index}', source => '{self.name}', embedding => 'embedding', {labels},"
-            """ bits => 32, options => '{"learn_rows": 200, "exact_rows": 0}')"""
+            """ bits => 32, include => '{price}', options => '{"learn_rows": 200, "exact_rows": 0}')"""
         )
 
     def lock(self, connection: Connection) -> None:
@@ -180,7 +181,7 @@ class Storm:
 
     def _statement(self, connection: Connection, rng: Random, key: int) -> None:
         table = self.form.name
-        kind = rng.choice(6, p=[0.45, 0.15, 0.15, 0.1, 0.05, 0.1])
+        kind = rng.choice(7, p=[0.35, 0.15, 0.15, 0.1, 0.05, 0.1, 0.1])
         if kind == 0:
             self._load(connection, rng, np.array([key]))
         elif kind == 1:
@@ -193,6 +194,8 @@ class Storm:
             connection.execute(f"UPDATE {table} SET label = %s WHERE id = %s", [str(rng.integers(10)), key])
         elif kind == 4:
             connection.execute(f"UPDATE {table} SET embedding = NULL WHERE id = %s", [key])
+        elif kind == 5:
+            connection.execute(f"UPDATE {table} SET price = %s WHERE id = %s", [int(rng.integers(100)), key])
         elif self.form.labels_table and rng.random() < 0.7:
             connection.execute(f"INSERT INTO {table}_tag SELECT %s, %s", [key, str(rng.integers(10))])
         elif self.form.labels_table:
@@ -201,7 +204,7 @@ class Storm:
     def _load(self, connection: Connection, rng: Random, keys: Any) -> None:
         rows = [(int(key), *drawn(rng)) for key in keys]
         connection.cursor().executemany(
-            f"INSERT INTO {self.form.name} VALUES (%s, %s::extensions.vector, %s)"
+            f"INSERT INTO {self.form.name} (id, embedding, label) VALUES (%s, %s::extensions.vector, %s)"
             " ON CONFLICT (id) DO UPDATE SET embedding = excluded.embedding",
             rows,
         )

@@ -47,7 +47,7 @@ def create_table(
         # Attached, with its columns in another order and one that is gone.
         connection.execute(
             f"""CREATE TABLE {name}_high (note int DEFAULT 0, gone text, tags text[], id int NOT NULL,
-                                          embedding extensions.vector({DIMENSIONS}))"""
+                                          embedding extensions.vector({DIMENSIONS}) {more})"""
         )
         connection.execute(f"ALTER TABLE {name}_high DROP COLUMN gone")
         connection.execute(

@@ -26,10 +26,11 @@ READ = """SELECT coalesce(sum(seq_tup_read), 0)::int FROM pg_stat_xact_user_tabl
 
 @pytest.mark.parametrize("form", ["statement", "row"])
 def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> None:
-    create_table(connection)
+    create_table(connection, more=", price int DEFAULT 0")
     connection.execute("CREATE TABLE tags (item int, tag text)")
     connection.execute("CREATE INDEX ON tags (item)")
-    create_index(connection, labels="tag", labels_from="tags", labels_key="item", options={"triggers": form})
+    labels = {"labels": "tag", "labels_from": "tags", "labels_key": "item"}
+    create_index(connection, **labels, include=["price"], options={"triggers": form})
     insert(connection, -1, X[1])
     connection.execute("INSERT INTO tags VALUES (-1, 'a')")
     # One page each, and the planner knows: a sequential scan looks best now.
@@ -41,6 +42,7 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
         "UPDATE tags SET tag = 'b' WHERE item >= 0",
         "UPDATE items SET embedding = %(y)s WHERE id >= 0",
         "UPDATE items SET note = note + 1 WHERE id >= 0",
+        "UPDATE items SET price = price + 1 WHERE id >= 0",
         "DELETE FROM tags WHERE item >= 0",
         "DELETE FROM items WHERE id >= 0",
     ]
