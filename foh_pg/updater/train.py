@@ -44,7 +44,9 @@ def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
             _plain_model(index, sample), None, {}, sample.keys[usable] if learner.supervised else none
         )
     studied = sample.take(usable)
-    _stages(index, learner, studied, run)
+    for number, stage in enumerate(parts := training.stages(index, len(studied))):
+        run.step(number, len(parts))
+        training.learn(index, learner, studied.take(stage))
     learner.stand_for(round(rows * len(studied) / len(sample)))
     model = training.served(index, learner, training.scale_of(index, sample, learner.mean_))
     if not learner.supervised:
@@ -54,17 +56,6 @@ def train(index: IndexRow, sample: Rows, rows: int, run: Run) -> Trained:
         run.note(verdict.note + "; random hyperplanes are served")
         model = _plain_model(index, sample)
     return Trained(model, learner, verdict.metrics, none)
-
-
-def _stages(index: IndexRow, learner: Learner, rows: Rows, run: Run) -> None:
-    order = np.arange(len(rows))
-    if float(index.options["forget"]) == 1 and learner.supervised:
-        # Labels often follow the order of the keys. Where the past is forgotten, that order must stay.
-        np.random.default_rng(int(index.options["seed"])).shuffle(order)
-    stages = np.array_split(order, max(1, len(rows) // int(index.options["learn_rows"])))
-    for number, stage in enumerate(stages):
-        run.step(number, len(stages))
-        training.learn(index, learner, rows.take(stage))
 
 
 def _plain_model(index: IndexRow, sample: Rows) -> Model:

@@ -13,7 +13,7 @@ from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from foh_pg.model.model import Model, label_lists, typical_distance
-from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.source import Rows
@@ -64,6 +64,15 @@ def learn(index: IndexRow, learner: Learner, rows: Rows) -> None:
     if index.labels is not None:
         labels = [[name for name in row if len(name) <= LONGEST_LABEL] for row in label_lists(rows.labels)]
     learner.partial_fit(rows.vectors, labels, names_of(index, rows.keys))
+
+
+def stages(index: IndexForm, rows: int) -> list[npt.NDArray[np.int64]]:
+    """Which of so many rows a build learns from at a time, one step after the other."""
+    order = np.arange(rows)
+    if float(index.options["forget"]) == 1:
+        # Labels often follow the order of the keys. Where the past is forgotten, that order must stay.
+        np.random.default_rng(int(index.options["seed"])).shuffle(order)
+    return np.array_split(order, max(1, rows // int(index.options["learn_rows"])))
 
 
 def names_of(index: IndexRow, keys: KeyArray) -> KeyArray:

@@ -1,6 +1,6 @@
-"""How a search ranks and how much it reads, chosen on rows that never train.
+"""How a search ranks and how much it reads, chosen on rows that the model has not learned from.
 
-Held-out rows, without their labels, are queries to a part of the table in memory, on the lists of the index,
+These rows, without their labels, are queries to a part of the table in memory, on the lists of the index,
 which answers as the search in SQL would. The choice is by `both`: the share of the ten nearest rows that
 share a label with the query. The default weights stay unless others are clearly better; labels that do not
 clearly help take no part; and where the answers are worse than those of the exact distance, a search reads
@@ -24,13 +24,12 @@ from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.source import Rows, read_sample
+from foh_pg.updater.asking import QUERIES, hold_out_enough, spread
 from foh_pg.updater.chances import learn_chances
 from foh_pg.updater.prices import LEAST_RECALL, Prices
-from foh_pg.updater.training import held_out
 from foh_pg.updater.trial import Answers, Floats, K, Trial, base_rows
 
-# At most this many rows are queries; with fewer than LEAST_QUERIES nothing is chosen.
-QUERIES = 300
+# With fewer queries nothing is chosen.
 LEAST_QUERIES = 40
 
 GRID = tuple(product((0.0, 0.1, 0.2, 0.4), (0.3, 1.0, 3.0)))
@@ -67,17 +66,17 @@ def weigh(
     rows : Rows
         A sample of the table.
     held_out : array of bool
-        Which of them never trained.
+        Which of them the model has not learned from.
     levels : BitLevels, optional
         The centers of the index; by default some are made.
     table : int, optional
         How many rows the table has, if more than the sample.
     """
-    asking = np.flatnonzero(held_out & (rows.labels.lengths > 0))[:QUERIES]
+    asking = spread(np.flatnonzero(held_out & (rows.labels.lengths > 0)), QUERIES)
     labelled = model.signed and len(asking) >= LEAST_QUERIES
     if not labelled:
         # Recall has nothing to do with labels: any row can ask.
-        asking = np.linspace(0, len(rows) - 1, min(QUERIES, len(rows) // 10)).astype(np.int64)
+        asking = spread(np.arange(len(rows)), min(QUERIES, len(rows) // 10))
     if len(asking) < LEAST_QUERIES or len(rows) < 2 * len(asking) + K:
         return Weighed(model.ranking, {"asked": len(asking)})
     table = max(table or 0, len(rows))
@@ -142,7 +141,8 @@ def with_ranking(
 ) -> Model:
     """The model with the ranking that held-out rows of a sample ask for; `rows` are in the table in all."""
     with run.phase("weigh"):
-        weighed = weigh(index, model, sample, held_out(index, sample), levels, rows)
+        held, asked = hold_out_enough(index, model, sample)
+        weighed = weigh(index, asked, sample, held, levels, rows)
     if len(weighed.metrics) > 1:
         ranking = weighed.ranking.to_dict()
         run.metrics["ranking"] = {**{name: ranking[name] for name in ("code", "votes")}, **weighed.metrics}

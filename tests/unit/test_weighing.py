@@ -257,7 +257,7 @@ def test_more_is_read_where_the_exact_distance_is_better(
 
 def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that lets a table double several times weighs several times; only the last ranking is served."""
-    monkeypatch.setattr(weighing, "held_out", lambda *_: helpful.held)
+    monkeypatch.setattr(weighing, "hold_out_enough", lambda *_: (helpful.held, helpful.model))
     run = Run("items", "update", 1, 1)
     run.note("discarded a build that was interrupted")
     for said in ("with 16 probes", "with 8 probes", ""):

@@ -18,11 +18,10 @@ from foh_pg.model.ranking import Ranking
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.quality.protocol import Split
 from foh_pg.tables.source import Rows
+from foh_pg.updater.asking import wanted_queries
+from foh_pg.updater.training import stages
 from foh_pg.updater.trial import Trial
-from foh_pg.updater.weighing import QUERIES, weigh
-
-# The share of rows on which the ranking is chosen. They never train, and no query is among them.
-HELD_OUT = 0.1
+from foh_pg.updater.weighing import weigh
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Form:
     bits: int
     geometry: int
     distance: Metric = "cosine"
-    options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0})
+    options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0, "forget": 1.0, "learn_rows": 2000})
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,20 @@ class Indexed:
 
     @classmethod
     def learn(cls, split: Split, bits: int) -> Indexed:
-        """Train on most of the base, and choose the ranking on the rest of it."""
-        held = min(QUERIES, int(HELD_OUT * len(split.base)))
+        """Learn from most of the base, and choose the ranking on the rest of it, as a build does."""
         X, learner = split.data.X, FOH(bits)
-        for start in range(0, len(split.base) - held, split.batch):
-            rows = rows_of(split, split.base[start : min(start + split.batch, len(split.base) - held)])
-            # By name: the rows that the model is asked for later have names.
-            learner.partial_fit(rows.vectors, list(label_lists(rows.labels)))
         index = Form(bits, default_bits(X.shape[1]))
+        rows = rows_of(split, split.base)
+        asking = np.arange(len(rows)) >= len(rows) - wanted_queries(len(rows))
+        studied = rows.take(~asking)
+        for stage in stages(index, len(studied)):
+            part = studied.take(stage)
+            # By name: the rows that the model is asked for later have names.
+            learner.partial_fit(part.vectors, list(label_lists(part.labels)))
         model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True)
         geometry = Geometry.fit(X[split.base], index.geometry, index.distance, 0)
         model = replace(model, geometry=geometry)
-        last = np.arange(len(split.base)) >= len(split.base) - held
-        weighed = weigh(index, model, rows_of(split, split.base), last)
+        weighed = weigh(index, model, rows, asking)
         return cls(index, model, weighed.ranking, weighed.note)
 
     def trial(self, split: Split) -> Trial:

@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.quality.history import read_runs
-from foh_pg.updater import build, rebuild, rollback, update
+from foh_pg.tables.index_row import IndexRow
+from foh_pg.tables.source import Rows
+from foh_pg.updater import build, rebuild, rollback, training, update, weighing
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -145,3 +147,36 @@ def test_a_table_that_has_doubled_is_weighed_again(connection: Connection) -> No
     run = update(connection, "items")
     assert "weigh" not in run.phases
     assert len(reach()) == len(again)
+
+
+@pytest.mark.one_version
+def test_in_a_small_table_further_rows_ask_a_model_that_has_not_learned_from_them(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(connection, signal=1.0, shuffled=False)
+    connection.execute("SELECT foh.alter_index('items', '{\"held_out\": 0.02}')")
+    taught: list[Any] = []
+    learn = training.learn
+
+    def watched(index: IndexRow, learner: Any, rows: Rows) -> None:
+        taught.append(set(rows.keys.tolist()))
+        learn(index, learner, rows)
+
+    monkeypatch.setattr(training, "learn", watched)
+    asked: list[Any] = []
+    ask = weighing.weigh
+
+    def weighed(index: Any, model: Any, rows: Rows, held: Any, *more: Any) -> weighing.Weighed:
+        asked.append(set(rows.keys[held].tolist()))
+        return ask(index, model, rows, held, *more)
+
+    monkeypatch.setattr(weighing, "weigh", weighed)
+    run = build(connection, "items")
+    assert run.metrics["ranking"]["asked"] == 0.2 * ROWS
+    [asking] = asked
+    # The index itself learns from all rows but the few that it holds out, the model that is asked from the others.
+    served = set.union(*taught[: len(taught) // 2])
+    tried = set.union(*taught[len(taught) // 2 :])
+    assert 0 < len(asking - served) < 0.04 * ROWS
+    assert not tried & asking
+    assert tried | asking == set(range(ROWS))
