@@ -38,10 +38,6 @@ class FenceError(FohError):
     """The index was changed by another updater meanwhile; nothing was written."""
 
 
-class LagError(FohError):
-    """The server has not replayed what the search asked for."""
-
-
 class SessionError(FohError):
     """This connection cannot be used to update an index."""
 

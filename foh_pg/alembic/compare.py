@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic.autogenerate.api import AutogenContext
 from alembic.operations.ops import DropTableOp, MigrateOperation, UpgradeOps
+from alembic.util import PriorityDispatchResult
 
 from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFohIndexOp, FohMigrateOp
 from foh_pg.errors import SchemaError
@@ -18,12 +19,7 @@ from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
 from foh_pg.sqlalchemy.search_path import pinned
 
-try:
-    from alembic.util import PriorityDispatchResult
-
-    CONTINUE: Any = PriorityDispatchResult.CONTINUE
-except ImportError:  # Alembic before 1.18 ignores what a comparator returns
-    CONTINUE = None
+CONTINUE = PriorityDispatchResult.CONTINUE
 
 SCHEMA = "foh"
 
@@ -89,10 +85,7 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
     """Add what is to be done about indexes around what is to be done about tables."""
     connection = context.connection
     assert connection is not None
-    if connection.dialect.name != "postgresql":
-        return CONTINUE
-    # An older Alembic has compared the schema by now.
-    operations = [each for each in upgrade.ops if getattr(each, "schema", None) != SCHEMA]
+    operations = list(upgrade.ops)
     default = connection.dialect.default_schema_name
     wanted = _wanted(context, default)
     migrations.refuse_foreign(connection)

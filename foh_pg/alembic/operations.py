@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from alembic.operations import MigrateOperation, Operations
@@ -63,40 +64,21 @@ class CreateFohIndexOp(MigrateOperation):
         embedding: str,
         *,
         name: str | None = None,
-        schema: str | None = None,
-        labels: str | None = None,
-        labels_from: str | None = None,
-        labels_from_schema: str | None = None,
-        labels_key: str | Sequence[str] | None = None,
-        key: str | Sequence[str] | None = None,
-        bits: int = 64,
-        dimensions: int | None = None,
-        distance: str = "cosine",
-        include: Sequence[str] = (),
-        **options: Any,
+        **arguments: Any,
     ) -> None:
-        """Create an index, named like its table unless `name` is given; other arguments are its options.
+        """Create an index, named like its table unless `name` is given.
 
-        `key` names the columns of a unique index, where that is to be the key and not the primary key.
-
-        Every write to the table is captured from then on. Rows that are there already are placed by
+        `arguments` are the fields of `Definition`: `schema`, `labels`, `labels_from`, `labels_from_schema`,
+        `labels_key`, `key`, `bits`, `dimensions`, `distance` and `include`. All others are options of the
+        index. Every write to the table is captured from then on. Rows that are there already are placed by
         ``foh-pg build``; until then a search reads the table itself.
         """
+        known = {field.name for field in fields(Definition)} & arguments.keys()
+        given = {each: arguments.pop(each) for each in known}
+        for columns in {"labels_key", "key"} & known:
+            given[columns] = columns_text(given[columns])
         index = Definition(
-            name=name or table_name,
-            table=table_name,
-            schema=schema,
-            embedding=embedding,
-            labels=labels,
-            labels_from=labels_from,
-            labels_from_schema=labels_from_schema,
-            labels_key=columns_text(labels_key),
-            key=columns_text(key),
-            bits=bits,
-            dimensions=dimensions,
-            distance=distance,
-            options=options,
-            include=include,
+            name=name or table_name, table=table_name, embedding=embedding, options=arguments, **given
         )
         operations.invoke(cls(index))
 

@@ -96,7 +96,7 @@ def hamming_rows(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
     if len(left) != len(right):
         raise InputError(f"{len(left)} codes cannot be compared row by row with {len(right)}")
     words = _words(left) ^ _words(right)
-    return np.asarray(_count_bits(words).sum(axis=0), dtype=np.uint16)
+    return np.asarray(np.bitwise_count(words).sum(axis=0), dtype=np.uint16)
 
 
 def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
@@ -110,7 +110,7 @@ def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -
     left, right = _check_pair(a, b)
     total = np.zeros(among.shape, dtype=np.uint16)
     for mine, others in zip(_words(left), _words(right), strict=True):
-        total += _count_bits(mine[:, None] ^ others[among])
+        total += np.bitwise_count(mine[:, None] ^ others[among])
     return total
 
 
@@ -177,19 +177,5 @@ def _distances(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> npt.NDAr
     for start in range(0, len(total), step):
         part = total[start : start + step]
         for left, right in zip(a[:, start : start + step], b, strict=True):
-            part += _count_bits(left[:, None] ^ right[None, :])
+            part += np.bitwise_count(left[:, None] ^ right[None, :])
     return total
-
-
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-
-
-def _count_bits_by_table(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """Count bits where numpy (before 2.0) has no `bitwise_count`."""
-    counts: npt.NDArray[np.uint8] = np.zeros(words.shape, dtype=np.uint8)
-    for byte in range(8):
-        counts += _BITS_OF_BYTE[((words >> np.uint64(8 * byte)) & np.uint64(255)).astype(np.uint8)]
-    return counts
-
-
-_count_bits = getattr(np, "bitwise_count", _count_bits_by_table)

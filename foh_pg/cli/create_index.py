@@ -24,12 +24,7 @@ from foh_pg.postgres.connect import resolve
 @click.option("--bits", type=int, help="Length of a code; 64 unless given.")
 @click.option("--dimensions", type=int, help="Where the column does not say.")
 @click.option("--distance", help="cosine (default), l2 or ip.")
-@click.option("--centers", type=int, help="Number of lists; grows with the table.")
-@click.option("--probes", type=int, help="Lists that a query reads.")
-@click.option("--label-weight", type=float, help="How far codes lean on labels.")
-@click.option(
-    "--option", "-o", multiple=True, metavar="NAME=VALUE", help="Any other option; may be repeated."
-)
+@click.option("--option", "-o", multiple=True, metavar="NAME=VALUE", help="An option; may be repeated.")
 @options.dsn
 def create_index(
     name: str,

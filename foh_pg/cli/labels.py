@@ -29,23 +29,14 @@ PAGE_ROWS = 500
 @click.option("--after", metavar="KEY", help="With --missing: only rows with a greater key.")
 @options.dsn
 @options.json
-def labels(
-    name: str,
-    vector: str | None,
-    like: str | None,
-    missing: bool,
-    k: int,
-    rows: int,
-    after: str | None,
-    dsn: str | None,
-    json: bool,
-) -> None:
+def labels(name: str, k: int, rows: int, after: str | None, dsn: str | None, json: bool, **of: Any) -> None:
     """Suggest labels for a vector, for a row, or for all rows that have none: label, chance, neighbors.
 
     The nearest rows with labels vote, and what the index has learned of labels counts beside their votes. The
     chance is how often such a label was right for rows that never train; `foh-pg evaluate` measures it.
     Labels come from the rows that you can see.
     """
+    vector, like, missing = of["vector"], of["like"], of["missing"]
     if (vector is not None) + (like is not None) + missing != 1:
         raise click.UsageError("pass one of --vector, --like and --missing")
     with connected(dsn, installed=False) as connection:
@@ -56,7 +47,6 @@ def labels(
         elif vector is not None:
             suggested = [Suggested(None, index.labels(parse_vector(vector), k))]
         else:
-            assert like is not None
             suggested = [Suggested(None, index.labels_like(parse_key(index, like, "--like"), k))]
     show(index if missing else None, suggested, json)
 

@@ -14,7 +14,7 @@ from foh_pg.cli.database import connected, not_installed
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import IndexNotFound
 from foh_pg.index import Index, Match
-from foh_pg.index.calls import COMMA, Search, key_types, numbered, quoted
+from foh_pg.index.calls import COMMA, key_types, numbered, quoted
 from foh_pg.index.results import Description, key_values
 from foh_pg.postgres.connect import own_path
 
@@ -56,33 +56,25 @@ def search(
     name: str,
     vector: str | None,
     like: str | None,
-    k: int,
-    probes: int | None,
-    shortlist: int | None,
-    labels: float | None,
-    recall: float | None,
-    max_distance: float | None,
-    filter: str | None,
-    param: tuple[str, ...],
-    match: dict[str, Any] | None,
     columns: str | None,
     explain: bool,
     dsn: str | None,
     json: bool,
+    **asked: Any,
 ) -> None:
     """Find the rows nearest to a vector, or to a row of the table: key, distance, score."""
     if (vector is None) == (like is None):
         raise click.UsageError("pass either --vector or --like")
-    params = options.parse_pairs(param, "--param") if param else None
-    asked = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
+    asked["params"] = options.parse_pairs(asked.pop("param"), "--param") or None
     with connected(dsn, installed=False) as connection:
         index = open_index(connection, name)
         like = None if like is None else parse_key(index, like)
         query = None if vector is None else parse_vector(vector)
         if explain:
-            rows = explained(index, index.embedding(like) if query is None else query, asked)
+            steps = index.explain(index.embedding(like) if query is None else query, **asked)
+            rows = [{"step": step, "value": value} for step, value in steps.items()]
         else:
-            rows = found(connection, index, query, like, asked, wanted(columns))
+            rows = found(connection, index, query, like, asked, options.parse_names(columns or ""))
     if json:
         print_json(rows)
     elif rows:
@@ -129,35 +121,17 @@ def parse_key(index: Index, given: str, option: str = "--like") -> Any:
     return tuple(values)
 
 
-def wanted(columns: str | None) -> list[str]:
-    return [column.strip() for column in columns.split(",") if column.strip()] if columns else []
-
-
-def explained(index: Index, query: npt.ArrayLike, asked: Search) -> list[Row]:
-    steps = index.explain(
-        query,
-        asked.k,
-        probes=asked.probes,
-        shortlist=asked.shortlist,
-        labels=asked.labels,
-        recall=asked.recall,
-        match=asked.match,
-    )
-    return [{"step": step, "value": value} for step, value in steps.items()]
-
-
 def found(
     connection: psycopg.Connection[Row],
     index: Index,
     query: npt.ArrayLike | None,
     like: Any,
-    asked: Search,
+    asked: dict[str, Any],
     columns: list[str],
 ) -> list[Row]:
-    given = asked._asdict()
     # A filter may call functions of the application; all else is named with its schema.
-    with own_path(connection) if asked.filter is not None else nullcontext():
-        matches = index.search_like(like, **given) if query is None else index.search(query, **given)
+    with own_path(connection) if asked["filter"] is not None else nullcontext():
+        matches = index.search_like(like, **asked) if query is None else index.search(query, **asked)
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {*index.about.key, *columns}
     # Our columns get other names where the table has theirs, as in SQL where the key has.

@@ -54,9 +54,6 @@ class FohIndex(Index):
         fields: Any = (),
         name: str | None = None,
         labels: str | None = None,
-        bits: int = 64,
-        dimensions: int | None = None,
-        distance: str = "cosine",
         include: Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -70,9 +67,9 @@ class FohIndex(Index):
         super().__init__(fields=given, name=name)
         self.include = tuple(include)
         self.labels = labels
-        self.bits = bits
-        self.dimensions = dimensions
-        self.distance = distance
+        self.bits: int = options.pop("bits", 64)
+        self.dimensions: int | None = options.pop("dimensions", None)
+        self.distance: str = options.pop("distance", "cosine")
         self.options = options
 
     @property
@@ -84,11 +81,7 @@ class FohIndex(Index):
         keywords["fields"] = FieldsOfIndex(self.fields, self.name)
         # bits are written even where they are the default: they decide what the index is.
         keywords["bits"] = self.bits
-        for name, default in (
-            ("labels", None),
-            ("dimensions", None),
-            ("distance", "cosine"),
-        ):
+        for name, default in (("labels", None), ("dimensions", None), ("distance", "cosine")):
             if getattr(self, name) != default:
                 keywords[name] = getattr(self, name)
         return "foh_pg.django.FohIndex", arguments, {**keywords, **self.options}

@@ -17,7 +17,7 @@ from django.db.models.sql.constants import INNER
 from psycopg import sql
 
 from foh_pg.django.pushing import Pushed, split
-from foh_pg.index.calls import as_json, function
+from foh_pg.index.calls import HowToSearch, as_json, function
 
 ALIAS = "foh_search"
 
@@ -34,18 +34,14 @@ SCORE, DISTANCE = _column("score"), _column("distance")
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked: `query` is the text of a vector, or an expression; None leaves a choice to the index."""
+    """What is asked: `query` is the text of a vector, or an expression."""
 
     index: str
     # The model that declares the index: the one that is searched, or a parent of it.
     source: Any
     query: Any
     k: int
-    probes: int | None
-    shortlist: int | None
-    labels: float | None
-    recall: float | None = None
-    max_distance: float | None = None
+    how: HowToSearch
     # The columns that the index includes.
     included: tuple[str, ...] = ()
 
@@ -53,14 +49,12 @@ class Search:
         return replace(self, query=query)
 
     def arguments(self) -> dict[str, Any]:
-        names = ("k", "probes", "shortlist", "labels", "recall", "max_distance")
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        return {"k": self.k, **{name: value for name, value in self.how.items() if value is not None}}
 
 
 def key_fields(model: Any) -> list[Any]:
-    """The fields of the primary key; Django 5.2 and later have keys of several columns."""
-    return list(getattr(model._meta, "pk_fields", None) or [model._meta.pk])
+    """The fields of the primary key."""
+    return list(model._meta.pk_fields)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from foh_pg.django.definition import dimensions_of, included
 from foh_pg.django.index import index_of
 from foh_pg.django.query import NearestQuery, Search
 from foh_pg.errors import IndexNotFound, InputError
+from foh_pg.index.calls import HowToSearch
 from foh_pg.index.results import Suggestion
 from foh_pg.postgres.vectors import PackedVector
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 # No such function, no such schema.
 MISSING = ("42883", "3F000")
@@ -30,14 +31,10 @@ class FohQuerySet(QuerySet):
         query: Any,
         k: int = 10,
         *,
-        labels: float | None = None,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
         index: str | None = None,
         score: str = "score",
         distance: str | None = None,
+        **how: Unpack[HowToSearch],
     ) -> Self:
         """The k instances nearest to `query`, nearest first, each with its score.
 
@@ -72,21 +69,10 @@ class FohQuerySet(QuerySet):
             if name is not None:
                 self._refuse_to_search(name)
         chosen, declaring = index_of(self.model, index)
-        _refuse_arguments(k, labels)
+        _refuse_arguments(k, how)
         if not hasattr(query, "resolve_expression"):
             query = _packed(query, dimensions_of(chosen, declaring), chosen.name)
-        search = Search(
-            chosen.name,
-            declaring,
-            query,
-            k,
-            probes,
-            shortlist,
-            labels,
-            recall,
-            max_distance,
-            included(chosen, declaring),
-        )
+        search = Search(chosen.name, declaring, query, k, how, included(chosen, declaring))
         found = self._chain()
         found.query = found.query.chain(NearestQuery)
         ranked, far = found.query.add_search(search)
@@ -122,7 +108,7 @@ class FohQuerySet(QuerySet):
         >>> label.label, label.chance, label.neighbors
         """
         chosen, declaring = index_of(self.model, index)
-        _refuse_arguments(k, None)
+        _refuse_arguments(k, {})
         key = None
         if isinstance(query, declaring._meta.concrete_model):
             key, query = query.pk, getattr(query, chosen.embedding)
@@ -189,7 +175,10 @@ def _packed(query: Any, expected: int | None, index: str) -> str:
     return vector.text()
 
 
-def _refuse_arguments(k: int, labels: float | None) -> None:
+def _refuse_arguments(k: int, how: HowToSearch) -> None:
+    unknown, labels = how.keys() - HowToSearch.__annotations__.keys(), how.get("labels")
+    if unknown:
+        raise InputError(f"nearest() takes no argument {min(unknown)!r}")
     if not isinstance(k, int) or k < 1:
         raise InputError(f"k is {k!r}, it must be a number of rows, 1 or more")
     if labels is not None and not 0 <= labels <= 1:

@@ -49,9 +49,6 @@ class FohEmbeddingRetriever:
             raise InputError(
                 f"document_store must be a FohDocumentStore, not a {type(document_store).__name__}"
             )
-        unknown = how.keys() - HowToSearch.__annotations__.keys()
-        if unknown:
-            raise InputError(f"FohEmbeddingRetriever takes no {min(unknown)!r}")
         self.document_store = document_store
         self.filters = filters or {}
         self.top_k = top_k

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors
-from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.errors import IndexNotFound, InputError, LagError
+from foh_pg.errors import IndexNotFound
 from foh_pg.index import calls
-from foh_pg.index.calls import Call, Search
+from foh_pg.index.calls import Call
 from foh_pg.index.results import (
     Description,
     Match,
@@ -74,19 +72,7 @@ class AsyncIndex:
         return f"<AsyncIndex {self.name!r} on {self.about.source}, {self.about.bits} bits>"
 
     async def search(
-        self,
-        query: npt.ArrayLike,
-        k: int = 10,
-        *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        filter: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
-        match: Mapping[str, Any] | None = None,
-        after: str | None = None,
+        self, query: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
 
@@ -112,46 +98,26 @@ class AsyncIndex:
             for equality, a list for one of its values, None for NULL, a dict for ``=``, ``not``, ``<``,
             ``<=``, ``>`` and ``>=``; labels are asked for with ``any``, ``all`` and ``none``. Values may come
             from your users.
-        after
-            A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
-            replayed, so that the search sees what was committed before. LagError after ten seconds. The
-            connection must lead to one server: a pool that sends each statement elsewhere waits on one and
-            asks another.
         """
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
-        call = calls.search(self.name, query, options)
-        return [as_match(row) for row in await self._fetch(call, after=after)]
+        return [as_match(row) for row in await self._fetch(calls.search(self.name, query, k, options))]
 
     async def search_many(
-        self,
-        queries: npt.ArrayLike,
-        k: int = 10,
-        *,
-        after: str | None = None,
-        **options: Unpack[SearchOptions],
+        self, queries: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[list[Match]]:
-        """`search` for each row of a matrix, in one statement: one round trip, one snapshot.
+        """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
+        call = calls.search_many(self.name, self.about, queries, k, options)
+        return batches(len(call.parameters["queries"].values), await self._fetch(call))
 
-        Takes the arguments of `search`.
-        """
-        call = calls.search_many(self.name, self.about, queries, Search(k, **options))
-        return batches(len(call.parameters["queries"].values), await self._fetch(call, after=after))
-
-    async def search_like(
-        self, key: Any, k: int = 10, *, after: str | None = None, **options: Unpack[SearchOptions]
-    ) -> list[Match]:
+    async def search_like(self, key: Any, k: int = 10, **options: Unpack[SearchOptions]) -> list[Match]:
         """The rows nearest to the row of that key, without that row; a key of several columns is a tuple.
 
         Takes the other arguments of `search`.
         """
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
-            vector = await self.embedding(key, after=after)
-            call = calls.search(self.name, vector, Search(k + 1, **options))
-            found = await self._fetch(call, after=after)
-            return [one for one in map(as_match, found) if one.key != key][:k]
-        call = calls.search_like(self.name, self.about, key, Search(k, **options))
-        rows = await self._fetch(call, after=after)
+            found = await self.search(await self.embedding(key), k + 1, **options)
+            return [one for one in found if one.key != key][:k]
+        rows = await self._fetch(calls.search_like(self.name, self.about, key, k, options))
         if not rows:
             await self.embedding(key)
         return [as_match(row) for row in rows]
@@ -177,9 +143,9 @@ class AsyncIndex:
         """
         return suggestions(await self._fetch(calls.suggest(self.name, self.about, k, rows, after_key)))
 
-    async def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
+    async def embedding(self, key: Any) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        rows = await self._fetch(calls.embedding(self.about, key), binary=True, after=after)
+        rows = await self._fetch(calls.embedding(self.about, key), binary=True)
         return one_vector(self.about, key, rows)
 
     async def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
@@ -187,27 +153,10 @@ class AsyncIndex:
         return [as_match(row) for row in await self._fetch(calls.candidates(self.name, query, probes))]
 
     async def explain(
-        self,
-        query: npt.ArrayLike,
-        k: int = 10,
-        *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        recall: float | None = None,
-        match: Mapping[str, Any] | None = None,
+        self, query: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]
     ) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, what labels count, any fallback."""
-        options = Search(k, probes, shortlist, labels, recall=recall, match=match)
-        return dict(await self._fetch(calls.explain(self.name, query, options)))
-
-    async def position(self) -> str:
-        """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
-
-        Ask for it after the commit, on a connection to the primary.
-        """
-        [[position]] = await self._fetch(calls.position())
-        return str(position)
+        return dict(await self._fetch(calls.explain(self.name, query, k, options)))
 
     async def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
@@ -252,8 +201,8 @@ class AsyncIndex:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         await self._fetch(calls.invoke("drop_index", {"name": self.name}))
 
-    async def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
-        return await _rows(self._connection, call, binary=binary, after=after)
+    async def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
+        return await _rows(self._connection, call, binary=binary)
 
 
 @asynccontextmanager
@@ -267,43 +216,9 @@ async def _link(connection: Connection) -> AsyncIterator[psycopg.AsyncConnection
 
 
 async def _rows(
-    connection: Connection,
-    call: Call,
-    row_factory: Any = tuple_row,
-    *,
-    binary: bool = False,
-    after: str | None = None,
+    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
 ) -> list[Any]:
-    async with _link(connection) as link:
-        await _replayed(link, after)
-        return await _execute(link, call, row_factory, binary=binary)
-
-
-async def _replayed(link: psycopg.AsyncConnection[Any], after: str | None) -> None:
-    """Wait until this server has replayed the log up to `after`; a primary never has to wait."""
-    if after is None:
-        return
-    deadline = time.monotonic() + calls.PATIENCE
-    while True:
-        [[replayed, position, isolation, _]] = await _execute(link, calls.replayed(after))
-        if link.info.transaction_status != TransactionStatus.IDLE and isolation != "read committed":
-            raise InputError(
-                f"after is {after}, and this transaction is {isolation}: it keeps the state that it saw "
-                "first; search outside of it, or under read committed"
-            )
-        if replayed:
-            return
-        if time.monotonic() >= deadline:
-            raise LagError(
-                f"{link.info.host} has replayed the log up to {position}, not up to {after}, within "
-                f"{calls.PATIENCE:g} seconds: search on the primary, or see why the standby lags"
-            )
-
-
-async def _execute(
-    link: psycopg.AsyncConnection[Any], call: Call, row_factory: Any = tuple_row, *, binary: bool = False
-) -> list[Any]:
-    async with link.cursor(row_factory=row_factory, binary=binary) as cursor:
+    async with _link(connection) as link, link.cursor(row_factory=row_factory, binary=binary) as cursor:
         vectors.register(cursor)
         await cursor.execute(call.statement, call.parameters)
         return await cursor.fetchall()

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import LiteralString
 
-# Seconds that a search on a standby waits for a position of the log.
-PATIENCE = 10.0
-
 COMMA = sql.SQL(", ")
 
 # Arguments whose type PostgreSQL would not guess.
@@ -60,28 +57,19 @@ class SearchOptions(HowToSearch, total=False):
     match: Mapping[str, Any] | None
 
 
-class Search(NamedTuple):
-    """What a search may be given besides the query; None leaves it to the index."""
-
-    k: int = 10
-    probes: int | None = None
-    shortlist: int | None = None
-    labels: float | None = None
-    filter: str | None = None
-    params: Mapping[str, Any] | None = None
-    recall: float | None = None
-    max_distance: float | None = None
-    match: Mapping[str, Any] | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        if self.params is not None and self.filter is None:
-            raise InputError("params are values for a filter, and there is no filter")
-        given = self._asdict()
-        if self.params is not None:
-            given["params"] = Jsonb(dict(self.params))
-        if self.match is not None:
-            given["match"] = Jsonb(dict(self.match), dumps=as_json)
-        return {name: value for name, value in given.items() if value is not None}
+def search_arguments(k: int, options: SearchOptions) -> dict[str, Any]:
+    """The arguments of a search in SQL; what is None is left to the index."""
+    unknown = options.keys() - SearchOptions.__annotations__.keys()
+    if unknown:
+        raise InputError(f"a search takes no argument {min(unknown)!r}")
+    if options.get("params") is not None and options.get("filter") is None:
+        raise InputError("params are values for a filter, and there is no filter")
+    arguments = given({"k": k, **options})
+    if "params" in arguments:
+        arguments["params"] = Jsonb(dict(arguments["params"]))
+    if "match" in arguments:
+        arguments["match"] = Jsonb(dict(arguments["match"]), dumps=as_json)
+    return arguments
 
 
 def as_json(match: Any) -> str:
@@ -205,15 +193,17 @@ def describe(index: str) -> Call:
     return Call(statement, {"pull": sql.Identifier("foh", f"{index}_pull").as_string(None)})
 
 
-def search(index: str, query: npt.ArrayLike, options: Search) -> Call:
-    arguments = {"query": PackedVector(query), **options.arguments()}
+def search(index: str, query: npt.ArrayLike, k: int, options: SearchOptions) -> Call:
+    arguments = {"query": PackedVector(query), **search_arguments(k, options)}
     statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search"), named(arguments))
     return Call(statement, arguments)
 
 
-def search_many(index: str, about: Description, queries: npt.ArrayLike, options: Search) -> Call:
+def search_many(
+    index: str, about: Description, queries: npt.ArrayLike, k: int, options: SearchOptions
+) -> Call:
     """One statement; the rows are (number of the query from 1, key, distance, score)."""
-    arguments = options.arguments()
+    arguments = search_arguments(k, options)
     statement = sql.SQL(
         "SELECT q.at, {}, r.distance, r.score"
         " FROM pg_catalog.unnest(%(queries)s::{}[]) WITH ORDINALITY AS q (query, at)"
@@ -229,9 +219,9 @@ def search_many(index: str, about: Description, queries: npt.ArrayLike, options:
     return Call(statement, {**arguments, "queries": PackedVectors(queries, about.vector_type)})
 
 
-def search_like(index: str, about: Description, key: Any, options: Search) -> Call:
+def search_like(index: str, about: Description, key: Any, k: int, options: SearchOptions) -> Call:
     """The rows nearest to a row of the table, without that row, which need not be among the first k + 1."""
-    arguments = {**options.arguments(), "k": options.k + 1}
+    arguments = search_arguments(k + 1, options)
     row, values = is_row(about, key)
     same = sql.SQL(" AND ").join(
         sql.SQL("{} OPERATOR(pg_catalog.=) {}::{}").format(column, sql.Placeholder(value), type_)
@@ -254,7 +244,7 @@ def search_like(index: str, about: Description, key: Any, options: Search) -> Ca
         COMMA.join(numbered(about)),
         same,
     )
-    return Call(statement, {**arguments, **values, "limit": options.k})
+    return Call(statement, {**arguments, **values, "limit": k})
 
 
 def labels(index: str, about: Description, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
@@ -313,8 +303,10 @@ def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
     return Call(statement, arguments)
 
 
-def explain(index: str, query: npt.ArrayLike, options: Search) -> Call:
-    asked = options._replace(filter=None, params=None, max_distance=None).arguments()
+def explain(index: str, query: npt.ArrayLike, k: int, options: SearchOptions) -> Call:
+    asked = search_arguments(k, options)
+    for without in ("filter", "params", "max_distance"):
+        asked.pop(without, None)
     arguments = {"query": PackedVector(query), **asked}
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)
@@ -333,22 +325,3 @@ def alter(index: str, options: Mapping[str, Any]) -> Call:
     if "include" in options:
         arguments["include"] = list(options["include"])
     return invoke("alter_index", arguments)
-
-
-def position() -> Call:
-    return Call(sql.SQL("SELECT pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text").format(), {})
-
-
-def replayed(after: str) -> Call:
-    """Whether the server has replayed the log up to `after`, where it is, and the isolation level.
-
-    Sleeps a moment on the server where it has not replayed so far.
-    """
-    statement = sql.SQL(
-        "SELECT r.replayed, pg_catalog.pg_last_wal_replay_lsn()::pg_catalog.text,"
-        " pg_catalog.current_setting('transaction_isolation'),"
-        " CASE WHEN NOT r.replayed THEN pg_catalog.pg_sleep(0.01)::pg_catalog.text END"
-        " FROM (SELECT NOT pg_catalog.pg_is_in_recovery() OR pg_catalog.pg_last_wal_replay_lsn()"
-        " OPERATOR(pg_catalog.>=) %(after)s::pg_catalog.pg_lsn AS replayed) r"
-    )
-    return Call(statement.format(), {"after": after})

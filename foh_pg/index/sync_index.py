@@ -1,19 +1,17 @@
 # Made from async_index.py by tools/async_to_sync.py: change that file, and run the program again.
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors
-from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
-from foh_pg.errors import IndexNotFound, InputError, LagError
+from foh_pg.errors import IndexNotFound
 from foh_pg.index import calls
-from foh_pg.index.calls import Call, Search
+from foh_pg.index.calls import Call
 from foh_pg.index.results import (
     Description,
     Match,
@@ -77,21 +75,7 @@ class Index:
     def __repr__(self) -> str:
         return f"<Index {self.name!r} on {self.about.source}, {self.about.bits} bits>"
 
-    def search(
-        self,
-        query: npt.ArrayLike,
-        k: int = 10,
-        *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        filter: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        recall: float | None = None,
-        max_distance: float | None = None,
-        match: Mapping[str, Any] | None = None,
-        after: str | None = None,
-    ) -> list[Match]:
+    def search(self, query: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
 
         Parameters
@@ -116,46 +100,26 @@ class Index:
             for equality, a list for one of its values, None for NULL, a dict for ``=``, ``not``, ``<``,
             ``<=``, ``>`` and ``>=``; labels are asked for with ``any``, ``all`` and ``none``. Values may come
             from your users.
-        after
-            A position in the write-ahead log, from `position` on the primary: on a standby, wait until it is
-            replayed, so that the search sees what was committed before. LagError after ten seconds. The
-            connection must lead to one server: a pool that sends each statement elsewhere waits on one and
-            asks another.
         """
-        options = Search(k, probes, shortlist, labels, filter, params, recall, max_distance, match)
-        call = calls.search(self.name, query, options)
-        return [as_match(row) for row in self._fetch(call, after=after)]
+        return [as_match(row) for row in self._fetch(calls.search(self.name, query, k, options))]
 
     def search_many(
-        self,
-        queries: npt.ArrayLike,
-        k: int = 10,
-        *,
-        after: str | None = None,
-        **options: Unpack[SearchOptions],
+        self, queries: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[list[Match]]:
-        """`search` for each row of a matrix, in one statement: one round trip, one snapshot.
+        """`search` for each row of a matrix, in one statement: one round trip, one snapshot."""
+        call = calls.search_many(self.name, self.about, queries, k, options)
+        return batches(len(call.parameters["queries"].values), self._fetch(call))
 
-        Takes the arguments of `search`.
-        """
-        call = calls.search_many(self.name, self.about, queries, Search(k, **options))
-        return batches(len(call.parameters["queries"].values), self._fetch(call, after=after))
-
-    def search_like(
-        self, key: Any, k: int = 10, *, after: str | None = None, **options: Unpack[SearchOptions]
-    ) -> list[Match]:
+    def search_like(self, key: Any, k: int = 10, **options: Unpack[SearchOptions]) -> list[Match]:
         """The rows nearest to the row of that key, without that row; a key of several columns is a tuple.
 
         Takes the other arguments of `search`.
         """
         if self.about.distributed:
             # Citus would send one statement for both to the nodes, which lack the functions of the index.
-            vector = self.embedding(key, after=after)
-            call = calls.search(self.name, vector, Search(k + 1, **options))
-            found = self._fetch(call, after=after)
-            return [one for one in map(as_match, found) if one.key != key][:k]
-        call = calls.search_like(self.name, self.about, key, Search(k, **options))
-        rows = self._fetch(call, after=after)
+            found = self.search(self.embedding(key), k + 1, **options)
+            return [one for one in found if one.key != key][:k]
+        rows = self._fetch(calls.search_like(self.name, self.about, key, k, options))
         if not rows:
             self.embedding(key)
         return [as_match(row) for row in rows]
@@ -179,37 +143,18 @@ class Index:
         """
         return suggestions(self._fetch(calls.suggest(self.name, self.about, k, rows, after_key)))
 
-    def embedding(self, key: Any, *, after: str | None = None) -> npt.NDArray[np.float32]:
+    def embedding(self, key: Any) -> npt.NDArray[np.float32]:
         """The vector of a row; InputError where there is none that this role can see."""
-        rows = self._fetch(calls.embedding(self.about, key), binary=True, after=after)
+        rows = self._fetch(calls.embedding(self.about, key), binary=True)
         return one_vector(self.about, key, rows)
 
     def candidates(self, query: npt.ArrayLike, probes: int | None = None) -> list[Match]:
         """All rows in the lists of the nearest centers, with a score that their geometry bits give."""
         return [as_match(row) for row in self._fetch(calls.candidates(self.name, query, probes))]
 
-    def explain(
-        self,
-        query: npt.ArrayLike,
-        k: int = 10,
-        *,
-        probes: int | None = None,
-        shortlist: int | None = None,
-        labels: float | None = None,
-        recall: float | None = None,
-        match: Mapping[str, Any] | None = None,
-    ) -> dict[str, str]:
+    def explain(self, query: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]) -> dict[str, str]:
         """How a search would be answered: centers probed, entries read, what labels count, any fallback."""
-        options = Search(k, probes, shortlist, labels, recall=recall, match=match)
-        return dict(self._fetch(calls.explain(self.name, query, options)))
-
-    def position(self) -> str:
-        """Where the write-ahead log of the primary is: what `after` of a search on a standby waits for.
-
-        Ask for it after the commit, on a connection to the primary.
-        """
-        [[position]] = self._fetch(calls.position())
-        return str(position)
+        return dict(self._fetch(calls.explain(self.name, query, k, options)))
 
     def status(self) -> dict[str, Any]:
         """What foh.index_stat says of this index."""
@@ -254,8 +199,8 @@ class Index:
         """Drop the index with all that belongs to it; the table keeps its rows."""
         self._fetch(calls.invoke("drop_index", {"name": self.name}))
 
-    def _fetch(self, call: Call, *, binary: bool = False, after: str | None = None) -> list[Any]:
-        return _rows(self._connection, call, binary=binary, after=after)
+    def _fetch(self, call: Call, *, binary: bool = False) -> list[Any]:
+        return _rows(self._connection, call, binary=binary)
 
 
 @contextmanager
@@ -269,43 +214,9 @@ def _link(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _rows(
-    connection: Connection,
-    call: Call,
-    row_factory: Any = tuple_row,
-    *,
-    binary: bool = False,
-    after: str | None = None,
+    connection: Connection, call: Call, row_factory: Any = tuple_row, *, binary: bool = False
 ) -> list[Any]:
-    with _link(connection) as link:
-        _replayed(link, after)
-        return _execute(link, call, row_factory, binary=binary)
-
-
-def _replayed(link: psycopg.Connection[Any], after: str | None) -> None:
-    """Wait until this server has replayed the log up to `after`; a primary never has to wait."""
-    if after is None:
-        return
-    deadline = time.monotonic() + calls.PATIENCE
-    while True:
-        [[replayed, position, isolation, _]] = _execute(link, calls.replayed(after))
-        if link.info.transaction_status != TransactionStatus.IDLE and isolation != "read committed":
-            raise InputError(
-                f"after is {after}, and this transaction is {isolation}: it keeps the state that it saw "
-                "first; search outside of it, or under read committed"
-            )
-        if replayed:
-            return
-        if time.monotonic() >= deadline:
-            raise LagError(
-                f"{link.info.host} has replayed the log up to {position}, not up to {after}, within "
-                f"{calls.PATIENCE:g} seconds: search on the primary, or see why the standby lags"
-            )
-
-
-def _execute(
-    link: psycopg.Connection[Any], call: Call, row_factory: Any = tuple_row, *, binary: bool = False
-) -> list[Any]:
-    with link.cursor(row_factory=row_factory, binary=binary) as cursor:
+    with _link(connection) as link, link.cursor(row_factory=row_factory, binary=binary) as cursor:
         vectors.register(cursor)
         cursor.execute(call.statement, call.parameters)
         return cursor.fetchall()

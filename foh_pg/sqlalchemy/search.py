@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Mapper
@@ -12,10 +12,14 @@ from sqlalchemy.sql import FromClause
 from sqlalchemy.sql.functions import Function
 
 from foh_pg.errors import InputError
+from foh_pg.index.calls import HowToSearch
 from foh_pg.sqlalchemy.filter import pushed
 from foh_pg.sqlalchemy.index import FOHIndex, declared
 from foh_pg.sqlalchemy.matching import matched, told
 from foh_pg.sqlalchemy.types import QueryVector
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -30,14 +34,10 @@ def foh_search(
     query: Any,
     *,
     k: int = 10,
-    probes: int | None = None,
-    shortlist: int | None = None,
-    labels: float | None = None,
-    recall: float | None = None,
-    max_distance: float | None = None,
     filter: Any = None,
     match: Mapping[str, Any] | None = None,
     index: str | FOHIndex | None = None,
+    **how: Unpack[HowToSearch],
 ) -> sa.TableValuedAlias:
     """The k rows nearest to `query`, as something to select from and to join.
 
@@ -76,20 +76,20 @@ def foh_search(
     keys = chosen.key_columns
     taken = {key.name for key in keys}
     data, condition, params = _conditions(chosen, entity, filter, match)
-    function: Function[Any] = Function(
-        # The compiler formats the names of functions once more with %.
-        sa.sql.quoted_name(f"{chosen.name}_search".replace("%", "%%"), quote=True),
-        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
-        _number(k),
-        _number(probes),
-        _number(shortlist),
+    asked = _bound(how)
+    function = _call(
+        chosen,
+        "search",
+        query,
+        k,
+        asked["probes"],
+        asked["shortlist"],
         condition,
         params,
-        _fraction(labels),
-        _fraction(recall),
-        _fraction(max_distance),
+        asked["labels"],
+        asked["recall"],
+        asked["max_distance"],
         data,
-        packagenames=("foh",),
     )
     return function.table_valued(
         *(sa.column(key.name, key.type) for key in keys),
@@ -113,37 +113,57 @@ def select_nearest(entity: type[T], query: Any, **arguments: Any) -> sa.Select[t
     return sa.select(entity, score).join_from(entity, search, same).order_by(score)
 
 
-def foh_explain(connection: sa.Connection, entity: Any, query: Any, **arguments: Any) -> dict[str, str]:
+def foh_explain(
+    connection: sa.Connection,
+    entity: Any,
+    query: Any,
+    *,
+    k: int = 10,
+    filter: Any = None,
+    index: str | FOHIndex | None = None,
+    **how: Any,
+) -> dict[str, str]:
     """How a search with these arguments of `foh_search` is answered, step by step.
 
     `match` and `filter` are what the search is told of its filter: the first as data, answered in the lists;
     the second as SQL over a row `s`, with its values in `params`.
     """
-    chosen = _index(entity, arguments.pop("index", None))
-    filter, match = arguments.pop("filter", None), arguments.pop("match", None)
-    data, condition, params = _conditions(chosen, entity, filter, match)
-    arguments.pop("max_distance", None)
-    function: Function[Any] = Function(
-        sa.sql.quoted_name(f"{chosen.name}_explain".replace("%", "%%"), quote=True),
-        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
-        _number(arguments.pop("k", 10)),
-        _number(arguments.pop("probes", None)),
-        _number(arguments.pop("shortlist", None)),
-        _fraction(arguments.pop("labels", None)),
-        _fraction(arguments.pop("recall", None)),
-        data,
-        packagenames=("foh",),
-    )
-    if arguments:
-        raise InputError(f"foh_explain: unknown argument {', '.join(map(repr, arguments))}")
+    chosen = _index(entity, index)
+    data, condition, params = _conditions(chosen, entity, filter, how.pop("match", None))
+    asked = _bound(how)
+    order = ("probes", "shortlist", "labels", "recall")
+    function = _call(chosen, "explain", query, k, *(asked[name] for name in order), data)
     steps = function.table_valued(sa.column("step", sa.Text), sa.column("value", sa.Text))
-    asked = connection.execute(
+    sent = connection.execute(
         sa.select(*(sa.cast(each, sa.Text) for each in (data, condition, params)))
     ).one()
-    given = {name: value for name, value in zip(("match", "filter", "params"), asked, strict=True) if value}
+    given = {name: value for name, value in zip(("match", "filter", "params"), sent, strict=True) if value}
+    rows = connection.execute(sa.select(steps.c.step, steps.c.value))
+    return {**given, **{row.step: row.value for row in rows}}
+
+
+def _call(index: FOHIndex, suffix: str, query: Any, k: int, *arguments: Any) -> Function[Any]:
+    """A call of a function of the index."""
+    return Function(
+        # The compiler formats the names of functions once more with %.
+        sa.sql.quoted_name(f"{index.name}_{suffix}".replace("%", "%%"), quote=True),
+        query if isinstance(query, sa.ClauseElement) else sa.bindparam(None, query, QUERY, unique=True),
+        sa.bindparam(None, k, INTEGER, unique=True),
+        *arguments,
+        packagenames=("foh",),
+    )
+
+
+def _bound(how: Mapping[str, Any]) -> dict[str, sa.BindParameter[Any]]:
+    """What says how to search, each argument as a parameter."""
+    unknown = how.keys() - HowToSearch.__annotations__.keys()
+    if unknown:
+        raise InputError(f"a search takes no argument {min(unknown)!r}")
     return {
-        **given,
-        **{row.step: row.value for row in connection.execute(sa.select(steps.c.step, steps.c.value))},
+        name: sa.bindparam(
+            None, how.get(name), INTEGER if name in ("probes", "shortlist") else DOUBLE, unique=True
+        )
+        for name in HowToSearch.__annotations__
     }
 
 
@@ -174,14 +194,6 @@ def equal(one: Any, other: Any) -> sa.ColumnElement[bool]:
     """Equality by PostgreSQL's own operator, whatever stands before it in the search_path."""
     compared: sa.ColumnElement[bool] = one.op("OPERATOR(pg_catalog.=)", is_comparison=True)(other)
     return compared
-
-
-def _number(value: int | None) -> sa.BindParameter[int | None]:
-    return sa.bindparam(None, value, INTEGER, unique=True)
-
-
-def _fraction(value: float | None) -> sa.BindParameter[float | None]:
-    return sa.bindparam(None, value, DOUBLE, unique=True)
 
 
 def _mapper(entity: Any) -> Mapper[Any] | None:

@@ -152,7 +152,8 @@ def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: 
         )
         if name == "foh":
             connection.execute(
-                "SELECT foh.create_index('foh', 'foh', 'e', bits => %s, centers => %s, include => '{price}')",
+                "SELECT foh.create_index('foh', 'foh', 'e', bits => %s,"
+                " options => jsonb_build_object('centers', %s::int), include => '{price}')",
                 [settings.bits, settings.centers],
             )
         # The build places these rows: they need not pass through the triggers.

@@ -13,9 +13,6 @@ CREATE OR REPLACE FUNCTION foh.create_index(
     bits int DEFAULT 64,
     dimensions int DEFAULT NULL,
     distance text DEFAULT 'cosine',
-    centers int DEFAULT NULL,
-    probes int DEFAULT NULL,
-    label_weight float8 DEFAULT NULL,
     options jsonb DEFAULT '{}',
     include name[] DEFAULT '{}'
 ) RETURNS text
@@ -53,9 +50,7 @@ BEGIN
     i.key := foh._column_names(key, 'key');
     i.bits := bits;
     i.distance := distance;
-    -- The options that are used most have arguments of their own.
-    i.options := foh._check_options(coalesce(options, '{}') || jsonb_strip_nulls(jsonb_build_object(
-        'centers', centers, 'probes', probes, 'label_weight', label_weight)));
+    i.options := foh._check_options(coalesce(options, '{}'));
     i := foh._inspect_source(i);
     i.included := foh._inspect_included(i, include, NULL);
     i.dimensions := foh._check_dimensions(i, dimensions);

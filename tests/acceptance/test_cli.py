@@ -114,18 +114,14 @@ class TestIndexes:
                 "--dimensions=3",
                 "--distance=l2",
             ),
-            *(
-                "--centers=7",
-                "--probes=3",
-                "--label-weight=0.5",
-            ),
+            *("-o", "centers=7", "-o", "label_weight=0.5"),
         )
         row = connection.execute(
             """SELECT labels, labels_from::text, labels_key, bits, dimensions, distance,
-                      (options->>'centers')::int, (options->>'probes')::int, (options->>'label_weight')::float
+                      (options->>'centers')::int, (options->>'label_weight')::float
                FROM foh.index"""
         ).fetchone()
-        assert row == ("tag", "product_tag", ["product_id"], 32, 3, "l2", 7, 3, 0.5)
+        assert row == ("tag", "product_tag", ["product_id"], 32, 3, "l2", 7, 0.5)
 
     def test_errors_are_one_line(self, cli: CommandLine) -> None:
         arguments = ("create-index", "products", "--embedding=embedding")

@@ -16,9 +16,9 @@ from tests.support.postgres import Server
 pytestmark = pytest.mark.first
 
 ROOT = Path(__file__).parent.parent.parent
-# Both releases with long support, and the newest there is. The newest needs a newer Python than the oldest that
+# The release with long support, and the newest there is. The newest needs a newer Python than the oldest that
 # we support: where pip cannot give it, the test says so.
-OTHERS = {"4.2": "django==4.2.*", "5.2": "django==5.2.*", "newest": "django>=6"}
+OTHERS = {"5.2": "django==5.2.*", "newest": "django>=6"}
 INSTALLED = ".".join(map(str, django.VERSION[:2]))
 TESTS = [
     "tests/integration/django_shop/test_queryset.py",

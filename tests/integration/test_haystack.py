@@ -307,8 +307,8 @@ class TestPipeline:
         assert len(retriever.run(vector(5), top_k=3)["documents"]) == 3
         with pytest.raises(InputError, match="must be a FohDocumentStore, not a str"):
             FohEmbeddingRetriever(document_store="x")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="takes no 'probe'"):
-            FohEmbeddingRetriever(document_store=store, probe=3)  # type: ignore[call-arg]
+        with pytest.raises(InputError, match="takes no argument 'probe'"):
+            FohEmbeddingRetriever(document_store=store, probe=3).run(vector(5))  # type: ignore[call-arg]
 
     async def test_async_pipeline(self, store: FohDocumentStore) -> None:
         store.write_documents(documents())

@@ -49,13 +49,6 @@ def test_hamming_counts_different_bits(k, n, m, seed):
         assert np.array_equal(codes.hamming_rows(codes.pack(a), codes.pack(b)), np.diag(expected))
 
 
-@given(hnp.arrays(np.uint64, st.integers(0, 50)))
-def test_counting_by_table_agrees(words):
-    expected = [bin(int(word)).count("1") for word in words]
-    assert codes._count_bits_by_table(words).tolist() == expected
-    assert np.asarray(codes._count_bits(words)).tolist() == expected
-
-
 @given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_nearest_is_a_stable_sort(n, k, seed):
     rng = np.random.default_rng(seed)

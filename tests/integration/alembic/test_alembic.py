@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -25,8 +24,7 @@ from foh_pg.errors import InputError, SchemaError
 from foh_pg.schema.migrations import head, migrate
 from foh_pg.sqlalchemy import FOHIndex
 from tests.support.catalog import dump
-from tests.support.engines import engine, url
-from tests.support.packages import install_into
+from tests.support.engines import engine
 from tests.support.postgres import Database
 
 # Whatever an index leaves on a table of the application's.
@@ -389,28 +387,6 @@ def test_is_registered_whatever_is_imported_first(first: str) -> None:
     """Alembic loads us in the middle of its own import."""
     program = f"import {first}; from alembic import op; op.create_foh_index; import foh_pg.alembic"
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
-
-
-def test_an_older_alembic(tmp_path: Path, empty: Database) -> None:
-    """1.13 has no plugins: the import in env.py registers the operations and the comparison."""
-    target = install_into(tmp_path, "alembic==1.13.3", "sqlalchemy==2.0.36")
-    program = """
-import sys
-import alembic, sqlalchemy as sa
-assert alembic.__version__ == "1.13.3" and sa.__version__ == "2.0.36", (alembic.__version__, sa.__version__)
-import foh_pg.alembic
-from tests.integration.alembic.test_alembic import Autogenerate, models, FOHIndex
-engine = sa.create_engine(sys.argv[1])
-with engine.connect() as connection:
-    generate = Autogenerate(connection)
-    up, down = generate.migrate(models(FOHIndex("x", "embedding", bits=16)))
-    assert "create_foh_index" in up and "drop_foh_index" in down, (up, down)
-    generate.run(down)
-    assert "foh" not in sa.inspect(connection).get_schema_names()
-"""
-    address = url(empty, "installer").render_as_string(hide_password=False)
-    environment = {"PYTHONPATH": f"{target}:{Path.cwd()}", "PATH": "/usr/bin:/bin"}
-    subprocess.run([sys.executable, "-c", program, address], check=True, env=environment)
 
 
 def test_psycopg_sees_no_difference(empty: Database) -> None:

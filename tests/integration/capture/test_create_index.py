@@ -178,7 +178,7 @@ class TestRefusals:
             ({"options": {"probes": 0}}, "option 'probes' is 0, it must be between 1 and"),
             ({"options": {"probes": 1.5}}, "it must be a whole number"),
             ({"options": {"triggers": "never"}}, "it must be one of auto, statement, row, always"),
-            ({"centers": 0}, "option 'centers' is 0"),
+            ({"options": {"centers": 0}}, "option 'centers' is 0"),
             ({"source": None}, "source is NULL"),
         ],
     )

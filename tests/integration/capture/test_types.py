@@ -210,7 +210,7 @@ class TestLabels:
         connection.execute(
             f"CREATE TABLE items (id int PRIMARY KEY, embedding extensions.vector(8), label {type_})"
         )
-        create_index(connection, labels="label", label_weight=0.5)
+        create_index(connection, labels="label", options={"label_weight": 0.5})
         anchors = learn_labels(connection, sorted({*names, "unused"}))
         insert(connection, 1, X[1], label=value)
         assert problems(connection) == []

@@ -75,7 +75,7 @@ class TestNearest:
         with CaptureQueriesContext(connection) as captured:
             list(Product.objects.nearest(vector(7), k=3, labels=0.25, probes=4, shortlist=20))
         [statement] = [each["sql"] for each in captured]
-        assert "k => 3, probes => 4, shortlist => 20, labels => 0.25) AS" in statement
+        assert "k => 3, labels => 0.25, probes => 4, shortlist => 20) AS" in statement
 
     def test_on_managers_querysets_and_relations(self) -> None:
         assert names(Product.objects.cheap().nearest(vector(7), k=50)) == expected(50, lambda p: p.price < 20)

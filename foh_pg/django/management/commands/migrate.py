@@ -1,4 +1,4 @@
-"""Django's `migrate`, which since Django 5.2 must look for changes as `makemigrations` does."""
+"""Django's `migrate`, which looks for changes as `makemigrations` does."""
 
 from __future__ import annotations
 
