@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.errors import InputError
-from foh_pg.quality.dataset import Dataset
+from lab.dataset import Dataset
 
 # Where Debian's package dataset-fashion-mnist puts its files.
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foh_pg.errors import InputError
-from foh_pg.quality.relevance import RECALL_LEVELS
+from lab.relevance import RECALL_LEVELS
 from lab.summary import Report, row_name, rows_of
 
 # Colors that people with color blindness can tell apart (Okabe and Ito). No two lines of a figure share both

@@ -24,45 +24,29 @@ from foh_pg.quality import advise as measured
     default=5000,
     help="Rows to measure on.",
 )
-@click.option(
-    "--queries",
-    type=click.IntRange(min=10),
-    default=300,
-    help="Rows that ask; at most a tenth of those with labels.",
-)
-@click.option("--bits", default="32,64,128", help="Lengths of codes to try.")
 @click.option("--verbose", is_flag=True, help="Show all figures, and what else they say.")
 @options.dsn
 @options.json
 def advise(
-    table: str,
-    embedding: str,
-    labels: str | None,
-    sample: int,
-    queries: int,
-    bits: str,
-    verbose: bool,
-    dsn: str | None,
-    json: bool,
+    table: str, embedding: str, labels: str | None, sample: int, verbose: bool, dsn: str | None, json: bool
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
     Three lines: what to do, what you gain, and what it costs. They are measured on a sample: how often the
-    first 10 and 100 rows share a label with the query, and how near they are. Only reads, needs no schema
-    foh, and scans the table twice. On the whole table figures differ, most where labels are rare.
+    first 10 rows share a label with the query, and how near they are. Only reads, needs no schema foh, and
+    scans the table twice. On the whole table figures differ, most where labels are rare.
     TABLE is written as in SQL: shop.products.
     """
-    lengths = options.read_bits(bits)
     with connected(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
         found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
-        present = measured.find(connection, found.table)
+        present = measured.find_index(connection, found.table)
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:
             with one_thread():
-                figures = list(measured.measure(found, lengths, queries, progress))
+                figures = list(measured.measure(found, progress))
             advice = measured.decide(found, figures)
     result = {
         "sample": found.describe(),
@@ -70,11 +54,11 @@ def advise(
         "sizes": measured.SIZES,
         "choice": advice.choice,
         "bits": advice.bits,
-        "index": None if present is None else present.name,
-        "use": advice.use if present is None else present.said(advice),
+        "index": None if present is None else present[0],
+        "use": advice.use if present is None else advice.for_index(*present),
         "gain": advice.gain,
         "cost": advice.cost,
-        "notes": [*advice.notes, *([] if present is None else [present.evaluated()])],
+        "notes": advice.notes,
         "sql": measured.statement(found, advice.bits) if advice.bits and present is None else None,
     }
     if json:

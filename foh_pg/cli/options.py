@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from foh_pg.errors import InputError
-
 # Exit code of a command that found something wrong.
 UNHEALTHY = 5
 
@@ -68,20 +66,3 @@ def parse_pairs(pairs: Iterable[str], hint: str) -> dict[str, Any]:
 def parse_names(text: str) -> list[str]:
     """Names with commas between them."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def read_bits(text: str) -> list[int]:
-    """Read lengths of codes.
-
-    Examples
-    --------
-    >>> read_bits("64, 32,32")
-    [32, 64]
-    """
-    try:
-        bits = sorted({int(part) for part in text.split(",")})
-    except ValueError:
-        raise InputError(f"--bits takes numbers like 32,64, not {text!r}") from None
-    if bits[0] < 1:
-        raise InputError(f"--bits takes positive numbers, not {bits[0]}")
-    return bits

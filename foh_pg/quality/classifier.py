@@ -1,4 +1,4 @@
-"""A plain classifier of queries, and the rankings that it makes: what an index must be compared with."""
+"""A plain classifier of queries: what an index must be compared with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.clustering import unit
-from foh_pg.quality import relevance
-from foh_pg.quality.protocol import Split
 
 # Weight of |W|^2 in the classifier, for rows of length one.
 RIDGE = 1.0
@@ -24,13 +22,6 @@ class Classifier:
     mean: Floats
     weights: Floats
     shares: Floats
-
-    @classmethod
-    def fit(cls, split: Split) -> Classifier:
-        """Learn from the labelled rows of the stream."""
-        rows = split.stream[split.data.sets.counts[split.stream] > 0]
-        hot = split.data.sets.take(rows).multi_hot(len(split.data.label_names), np.float32)
-        return cls.of(split.data.X[rows], hot)
 
     @classmethod
     def of(cls, rows: Floats, hot: Floats) -> Classifier:
@@ -49,22 +40,6 @@ class Classifier:
         return scored
 
 
-def filter_by_label(asked: Floats, split: Split) -> relevance.Blocks:
-    """Rank stored rows by the chance that they share a label with the query, as its classifier sees it.
-
-    With one label per row this is: the rows of the likeliest label first, then those of the next. Inside a
-    label rows are at random, as they are for a filter.
-    """
-    surprise = -np.log1p(-np.clip(asked, 1e-6, 1 - 1e-6))
-    hot = split.data.sets.take(split.base).multi_hot(len(split.data.label_names), np.float32)
-    return relevance.by_scores(surprise, hot)
-
-
-def nearest_of_label(asked: Floats, split: Split) -> relevance.Blocks:
-    """Rank stored rows with the query's likeliest label by their distance, then all others by theirs."""
-    X, hot = split.data.X, split.data.sets.take(split.base).multi_hot(len(split.data.label_names), bool)
-    likeliest = asked.argmax(axis=1)
-    for start, distances in relevance.by_vectors(X[split.queries], X[split.base]):
-        has = hot[:, likeliest[start : start + len(distances)]].T
-        # Cosine distances differ by two at the most.
-        yield start, np.where(has, distances, distances + 2)
+def surprise(chances: Floats) -> Floats:
+    """Chances of labels as numbers that add up: a row with a greater sum is likelier to have one of them."""
+    return np.asarray(-np.log1p(-np.clip(chances, 1e-6, 1 - 1e-6)))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from foh_pg.learners import Learner
-from foh_pg.quality import relevance
-from foh_pg.quality.classifier import Classifier, filter_by_label
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol, Split
+from lab import relevance
 from lab.accuracy import methods, pooling
 from lab.accuracy.methods import Method
 from lab.accuracy.references import references
+from lab.classifying import filter_by_label, fit
+from lab.dataset import Dataset
+from lab.protocol import Protocol, Split
 
 Record = dict[str, Any]
 
@@ -193,7 +193,7 @@ def _hidden(split: Split, bits: int, share: float) -> Iterator[Record]:
     for kind, labels in (("symmetric", None), ("anchored", known.data.labels(base))):
         quality = relevance.measure(relevance.by_codes(asked, learner.encode(X[base], labels)), split)
         yield {**common, "method": "foh", "codes": kind, **_figures(quality)}
-    classifier = Classifier.fit(known)
+    classifier = fit(known)
     chances = classifier.project(X[split.queries]) + classifier.shares
     quality = relevance.measure(filter_by_label(chances, known), split)
     yield {**common, "method": "classify and filter", "codes": "none", **_figures(quality)}

@@ -14,9 +14,9 @@ from foh_pg.arrays.codes import CodeArray, hamming, hamming_rows, nearest, small
 from foh_pg.arrays.metrics import precisions
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import Learner
-from foh_pg.quality.protocol import Split
-from foh_pg.quality.relevance import Relevance
 from lab.accuracy.stream_centers import sample_centers
+from lab.protocol import Split
+from lab.relevance import Relevance
 
 Rows = npt.NDArray[np.int64]
 

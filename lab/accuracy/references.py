@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from foh_pg.quality import relevance
-from foh_pg.quality.classifier import Classifier, filter_by_label
-from foh_pg.quality.protocol import Split
-from foh_pg.quality.relevance import Quality
+from lab import relevance
+from lab.classifying import filter_by_label, fit
+from lab.protocol import Split
+from lab.relevance import Quality
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def references(split: Split) -> Iterator[Reference]:
     yield Reference("exact cosine", False, 4 * X.shape[1], 0.0, quality)
 
     started = time.process_time()
-    classifier = Classifier.fit(split)
+    classifier = fit(split)
     seconds = time.process_time() - started
     asked, stored = classifier.project(X[queries]), classifier.project(X[base])
     quality = relevance.measure(relevance.by_vectors(asked, stored), split)

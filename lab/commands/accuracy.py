@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from foh_pg.arrays.threads import one_thread
-from foh_pg.cli.options import read_bits
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol
 from lab import data as datasets
 from lab import environment, plots
 from lab.accuracy import experiments as measured
 from lab.accuracy import methods
-from lab.commands.delivery import data_file, deliver, html_file, json_file
+from lab.commands.delivery import data_file, deliver, html_file, json_file, read_bits
+from lab.dataset import Dataset
+from lab.protocol import Protocol
 from lab.summary import Report
 
 # Enough to see who wins, in two minutes on two cores.

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from foh_pg.errors import InputError
 from lab import formats
 from lab.summary import Report
 
@@ -37,3 +38,20 @@ def deliver(result: Report, json: Path | None, html: Path | None = None) -> None
     if html is not None:
         formats.write_html(result, html)
     formats.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
+
+
+def read_bits(text: str) -> list[int]:
+    """Read lengths of codes.
+
+    Examples
+    --------
+    >>> read_bits("64, 32,32")
+    [32, 64]
+    """
+    try:
+        bits = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise InputError(f"--bits takes numbers like 32,64, not {text!r}") from None
+    if bits[0] < 1:
+        raise InputError(f"--bits takes positive numbers, not {bits[0]}")
+    return bits

@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from foh_pg.arrays.threads import one_thread
-from foh_pg.cli.options import read_bits
 from foh_pg.cli.output import say
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol
 from lab import data as datasets
 from lab.accuracy import experiments, methods
 from lab.commands.accuracy import run_plan
-from lab.commands.delivery import data_file, deliver, json_file
+from lab.commands.delivery import data_file, deliver, json_file, read_bits
+from lab.dataset import Dataset
+from lab.protocol import Protocol
 from lab.search import benchmark
 from lab.summary import Record
 

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from foh_pg.errors import InputError
-from foh_pg.quality.dataset import Dataset
 from lab import data as datasets
 from lab import environment, plots
 from lab.commands.delivery import data_file, deliver, html_file, json_file
+from lab.dataset import Dataset
 from lab.search import curves as search_plots
 from lab.search.benchmark import Settings, measure_filters, run
 from lab.search.line_up import NAMES

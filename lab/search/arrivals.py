@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg.arrays.metrics import mean_of
 from foh_pg.errors import InputError
-from foh_pg.quality.dataset import Dataset
+from lab.dataset import Dataset
 from lab.search import table
 from lab.search.measure import judge_by
 

@@ -10,7 +10,7 @@ import psycopg
 
 from foh_pg.arrays.threads import one_thread
 from foh_pg.postgres.embedded import installation
-from foh_pg.quality.dataset import Dataset
+from lab.dataset import Dataset
 from lab.search import arrivals, experiments, filters, stages, table
 from lab.search.clients import throughput
 from lab.search.contenders import Contender

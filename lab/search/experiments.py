@@ -10,8 +10,8 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.quality.dataset import Dataset
 from foh_pg.updater import build as build_index
+from lab.dataset import Dataset
 from lab.search import table
 from lab.search.contenders import Form
 from lab.search.measure import Backend, Record, interleave, judge_by

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from foh_pg.quality.dataset import Dataset
 from lab.costs import Cost, measured
+from lab.dataset import Dataset
 from lab.search import table
 from lab.search.contenders import Contender
 from lab.summary import Record

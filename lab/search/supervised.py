@@ -18,7 +18,8 @@ from psycopg import sql
 
 from foh_pg.postgres.binary_copy import INT8, HalfVector, copy_in
 from foh_pg.quality.classifier import Classifier
-from foh_pg.quality.protocol import Split
+from lab.classifying import fit
+from lab.protocol import Split
 from lab.search.contenders import Contender, Form, arriving_in, index_size
 from lab.search.table import Rows
 
@@ -46,7 +47,7 @@ class Scores:
         data, base = self.rows.data, self.rows.base
         if len(base) > FIT_ROWS:
             base = np.sort(np.random.default_rng(0).choice(base, FIT_ROWS, replace=False))
-        return Classifier.fit(Split(data, 0, self.rows.queries, base, base, len(base)))
+        return fit(Split(data, 0, self.rows.queries, base, base, len(base)))
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:

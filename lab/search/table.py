@@ -20,8 +20,8 @@ from foh_pg.arrays.labels import LabelSets
 from foh_pg.clustering import unit
 from foh_pg.postgres.binary_copy import INT4, INT8, TEXT, Array, Ragged, Vector, copy_in
 from foh_pg.postgres.embedded import EmbeddedServer
-from foh_pg.quality.dataset import Dataset
 from foh_pg.schema.migrations import migrate
+from lab.dataset import Dataset
 
 # Room for the rows and for one graph; a machine that serves searches has more. CPU is read from one process
 # of the server, so a query must not spread over several.

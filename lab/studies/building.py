@@ -17,8 +17,8 @@ import numpy as np
 import psycopg
 
 from foh_pg.errors import FohError
-from foh_pg.quality.dataset import Dataset
 from lab.costs import postmaster, tree_cpu
+from lab.dataset import Dataset
 from lab.search import table
 from lab.search.arrivals import Arrivals
 from lab.stream.benchmark import Say

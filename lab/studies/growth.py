@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 
 from foh_pg import updater
 from foh_pg.errors import InputError
-from foh_pg.quality.dataset import Dataset
+from lab.dataset import Dataset
 from lab.search import arrivals, table
 from lab.search.arrivals import Arrivals
 from lab.stream.benchmark import Say, timed

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from foh_pg.quality.dataset import Dataset
 from foh_pg.updater import build, update
+from lab.dataset import Dataset
 from lab.search import table
 from lab.stream.benchmark import Say
 from lab.studies.updating import finish, parser

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from foh_pg import clustering
 from foh_pg.clustering import unit
 from foh_pg.geometry import Geometry, default_bits
-from foh_pg.quality.dataset import Dataset
 from foh_pg.updater.plan import ROWS_PER_CENTER, SAMPLE_BYTES, SAMPLE_ROWS
 from lab.data import load
+from lab.dataset import Dataset
 from lab.studies.learner_report import parser, report
 from lab.studies.size import K, chunks, made
 

@@ -25,10 +25,10 @@ from rich.console import Console
 
 from foh_pg.postgres.binary_copy import INT8, TEXT, Array, HalfVector, Ragged, copy_in
 from foh_pg.postgres.embedded import EmbeddedServer
-from foh_pg.quality.dataset import Dataset
 from foh_pg.schema.migrations import migrate
 from lab.costs import measured
 from lab.data import load
+from lab.dataset import Dataset
 from lab.studies.learner_report import parser, report
 
 SETTINGS = {

@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from foh_pg.arrays.threads import one_thread
-from foh_pg.quality.dataset import Dataset
 from lab import data as datasets
 from lab import environment, formats
+from lab.dataset import Dataset
 from lab.stream import stream_tables
 from lab.stream.benchmark import Say
 from lab.summary import Record, Report, Table

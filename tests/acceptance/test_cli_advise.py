@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from foh_pg.quality.advise import measuring
 from tests.acceptance.test_cli import CommandLine
 from tests.support.postgres import Database
 
@@ -16,7 +17,8 @@ ROWS, DIMENSIONS, LABELS = 2000, 32, 8
 
 
 @pytest.fixture
-def cli(database: Database) -> CommandLine:
+def cli(database: Database, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    monkeypatch.setattr(measuring, "BITS", (16, 32))
     return CommandLine(database)
 
 
@@ -63,7 +65,7 @@ def state(database: Database) -> list[Any]:
 
 def advise(cli: CommandLine, *more: str) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(
-        cli("advise", "item", "--embedding=embedding", "--bits=16,32", "--json", *more).stdout
+        cli("advise", "item", "--embedding=embedding", "--json", *more).stdout
     )
     return answer
 
@@ -79,7 +81,7 @@ def test_labels_that_help(cli: CommandLine, connection: psycopg.Connection[Any],
     assert answer["bits"] in (16, 32)
     assert answer["sample"]["labelled_share"] == 0.7
     assert answer["sample"]["labels_in_sample"] == LABELS
-    assert "30.0% of rows without labels" in " ".join(answer["notes"])
+    assert "30.0% of rows have none" in " ".join(answer["notes"])
     assert answer["index"] is None
     at_ten = {(f["way"], f["bits"], f["ranked_by"]): f["P@10"] for f in answer["figures"]}
     best = at_ten["foh", answer["bits"], "as learned"]
@@ -177,7 +179,7 @@ def test_no_labels_or_few(cli: CommandLine, connection: psycopg.Connection[Any])
 def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
     labels = numbers()
     fill(connection, vectors_of(labels, 1.0), [[int(n)] for n in labels], kind="int[]")
-    asked = ("item", "--embedding=embedding", "--labels=label", "--bits=16")
+    asked = ("item", "--embedding=embedding", "--labels=label")
     short = cli("advise", *asked).stdout.splitlines()
     assert short[0] == "Use this index with 16 bits."
     assert short[1].startswith("Gain: Of the first 10 rows ")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol, Split
+from lab.dataset import Dataset
+from lab.protocol import Protocol, Split
 
 
 def clusters(rows=600, dimensions=16, labels=5, multi_label=False, noise=4.0):

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from foh_pg.errors import InputError
-from foh_pg.quality.protocol import Protocol
 from lab import data as datasets
 from lab import environment, formats, summary
 from lab.accuracy import accuracy_tables, methods
 from lab.accuracy import experiments as accuracy
+from lab.protocol import Protocol
 from lab.summary import Report
 
 NAMES = ["random", "hmoh", "foh"]

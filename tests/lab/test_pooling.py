@@ -7,9 +7,9 @@ import pytest
 
 from foh_pg.arrays.codes import hamming, pack
 from foh_pg.learners import FOH
-from foh_pg.quality import relevance
-from foh_pg.quality.protocol import Protocol, Split
+from lab import relevance
 from lab.accuracy import pooling
+from lab.protocol import Protocol, Split
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners import FOH
-from foh_pg.quality.protocol import Protocol, Split
 from lab.accuracy.experiments import by_label
+from lab.protocol import Protocol, Split
 
 
 def test_queries_are_never_rows_of_the_base(single):

@@ -7,10 +7,10 @@ import pytest
 
 from foh_pg.arrays.codes import nearest, pack
 from foh_pg.arrays.metrics import mean_average_precision
-from foh_pg.quality import relevance
-from foh_pg.quality.classifier import Classifier
-from foh_pg.quality.protocol import Protocol, Split
+from lab import relevance
 from lab.accuracy.references import references
+from lab.classifying import fit
+from lab.protocol import Protocol, Split
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])
@@ -66,9 +66,9 @@ class TestReferences:
 
     def test_classifier_learns_from_the_stream_only(self, single):
         split = Split.draw(single, Protocol(stream=100), seed=0)
-        expected = Classifier.fit(split)
+        expected = fit(split)
         single.X[split.base[100:]] = 1e3
-        assert np.array_equal(Classifier.fit(split).weights, expected.weights)
+        assert np.array_equal(fit(split).weights, expected.weights)
 
     def test_several_labels(self, multi):
         split = Split.draw(multi, Protocol(queries=40), seed=0)

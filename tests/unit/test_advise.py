@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from foh_pg.arrays.labels import LabelSets
-from foh_pg.quality.advise import LARGEST_SAMPLE, Advice, Figure, Sample, Table, decide
-from foh_pg.quality.advise.measuring import LEARNED, LEARNED_QUARTER, NEAREST_OF_LABEL, QUARTER
+from foh_pg.arrays.ragged import Ragged
+from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide
+from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED
 
-TABLE = Table("public", "item", "id", "embedding", "vector", "label", "text")
+TABLE = Table("public", "item", ("id",), "embedding", "vector", "label", "text")
 QUERIES = 300
 
 
-def sample(rows: int = 1000) -> Sample:
-    X, sets = np.zeros((1000, 4), dtype=np.float32), LabelSets.single([0] * 1000)
-    return Sample(TABLE, rows, rows, X, sets, ("a",))
+def sample() -> Sample:
+    labels = Ragged.of([["a"]] * 1000, object)
+    return Sample(TABLE, 1000, 1000, np.zeros((1000, 4), dtype=np.float32), labels)
 
 
 def shares(mean: float, noise: float = 0.0) -> np.ndarray:
@@ -24,23 +24,11 @@ def shares(mean: float, noise: float = 0.0) -> np.ndarray:
     return mean + noise * np.where(np.arange(QUERIES) % 2, 1.0, -1.0)
 
 
-def figures(
-    cosine: np.ndarray,
-    codes: dict[int, np.ndarray],
-    filtered: np.ndarray,
-    nearest: float = 0.0,
-    quarter: tuple[float, float] = (0.0, 0.0),
-) -> list[Figure]:
+def figures(cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarray) -> list[Figure]:
     return [
-        Figure(QUARTER, None, "distance", {10: shares(quarter[0])}, None),
-        Figure("exact cosine", None, "distance", {10: cosine, 100: shares(0.2)}, None),
-        Figure("classify and filter", None, "likeliest label", {10: filtered, 100: shares(0.2)}, None),
-        Figure(NEAREST_OF_LABEL, None, "distance", {10: shares(nearest), 100: shares(0.2)}, None, 0.7),
-        *(
-            Figure("foh", bits, LEARNED, {10: found, 100: shares(0.2)}, None, 0.4)
-            for bits, found in codes.items()
-        ),
-        *(Figure("foh", bits, LEARNED_QUARTER, {10: shares(quarter[1])}, None) for bits in codes),
+        Figure(EXACT, cosine),
+        Figure(FILTERED, filtered, ranked_by="likeliest label"),
+        *(Figure("foh", found, bits, LEARNED, recall=0.4) for bits, found in codes.items()),
     ]
 
 
@@ -48,40 +36,10 @@ def advise(cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarra
     return decide(sample(), figures(cosine, codes, filtered))
 
 
-def test_a_gain_that_falls_with_more_rows_is_told() -> None:
-    """Both ways gain from rows that the sample does not have: what counts is the difference."""
-    codes = {32: shares(0.295), 64: shares(0.3)}
-    fading = figures(shares(0.25), codes, shares(0.3), quarter=(0.15, 0.22))
-    advice = decide(sample(16_000), fading)
-    assert (advice.choice, advice.bits) == ("foh", 32)
-    [note] = advice.notes
-    assert "+0.070 on a quarter of the sample, +0.045 on all of it, which makes about -0.005 on" in note
-    assert "try a larger --sample" in note
-    assert decide(sample(), fading).notes == ()
-    assert decide(sample(16_000), figures(shares(0.25), codes, shares(0.3), quarter=(0.2, 0.24))).notes == ()
-
-
-def test_a_larger_sample_is_not_asked_for_where_there_is_none() -> None:
-    largest = replace(sample(16_000_000), X=np.zeros((LARGEST_SAMPLE, 4), dtype=np.float32))
-    known = figures(shares(0.25), {32: shares(0.295)}, shares(0.3), quarter=(0.15, 0.22))
-    [note] = decide(largest, known).notes
-    assert "--sample" not in note
-    assert "it may not last" in note
-
-
 def test_the_figures_are_those_of_the_bits_that_are_recommended() -> None:
-    advice = decide(sample(), figures(shares(0.25), {32: shares(0.395), 64: shares(0.4)}, shares(0.3)))
+    advice = advise(shares(0.25), {32: shares(0.395), 64: shares(0.4)}, shares(0.3))
     assert advice.use == "Use this index with 32 bits."
     assert "P@10 0.395 and 0.250, +0.145" in advice.gain
-
-
-def test_a_classifier_with_a_filtered_search_is_told_where_it_is_as_good_and_nearer() -> None:
-    known = figures(shares(0.25), {32: shares(0.3)}, shares(0.3), nearest=0.3)
-    told = decide(sample(), known)
-    assert told.choice == "foh"
-    assert "reach 0.300 (recall of the exact ten 0.700)" in " ".join(told.notes)
-    worse = figures(shares(0.25), {32: shares(0.3)}, shares(0.3), nearest=0.25)
-    assert "iterative scan" not in " ".join(decide(sample(), worse).notes)
 
 
 def test_the_same_gain_in_more_noise_is_no_clear_difference() -> None:
@@ -110,19 +68,15 @@ def test_a_filter_must_be_clearly_better() -> None:
 
 
 def test_a_filter_that_gives_any_rows_of_the_label_is_told_and_not_chosen() -> None:
-    known = figures(shares(0.1), {32: shares(0.4)}, shares(0.5))
-    far = [
-        replace(figure, recall=0.01) if figure.way == "classify and filter" else figure for figure in known
-    ]
-    advice = decide(sample(), far)
+    def far(known: list[Figure]) -> list[Figure]:
+        return [replace(figure, recall=0.01) if figure.way == FILTERED else figure for figure in known]
+
+    advice = decide(sample(), far(figures(shares(0.1), {32: shares(0.4)}, shares(0.5))))
     assert advice.choice == "foh"
     assert "filter by label would reach 0.500 (recall of the exact ten 0.010)" in " ".join(advice.notes)
     # An index that is no better than the distance alone is no choice, however near its answers are.
-    useless = figures(shares(0.4), {32: shares(0.4)}, shares(0.5))
-    far = [
-        replace(figure, recall=0.01) if figure.way == "classify and filter" else figure for figure in useless
-    ]
-    assert decide(sample(), far).choice == "label filter"
+    useless = far(figures(shares(0.4), {32: shares(0.4)}, shares(0.5)))
+    assert decide(sample(), useless).choice == "label filter"
 
 
 def test_the_fewest_bits_with_no_clear_loss() -> None:
@@ -133,3 +87,11 @@ def test_the_fewest_bits_with_no_clear_loss() -> None:
     assert bits(shares(0.385, 0.2)) == 32
     # Too much to give away on the strength of not knowing.
     assert bits(shares(0.37, 0.4)) == 64
+
+
+def test_an_index_that_is_there() -> None:
+    advice = advise(shares(0.1), {32: shares(0.3), 64: shares(0.4)}, shares(0.1))
+    assert "64 bits are clearly better" in advice.for_index("items", 32)
+    assert advice.for_index("items", 64).endswith("is there: keep it.")
+    useless = advise(shares(0.4), {32: shares(0.4)}, shares(0.1))
+    assert "foh-pg drop-index items removes" in useless.for_index("items", 32)

@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from foh_pg.arrays.labels import LabelSets
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import Ranking, Reached
 from foh_pg.postgres.binary_copy import Ragged
-from foh_pg.quality.advise.indexing import Form, rows_of
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol, Split
+from foh_pg.quality.advise.measuring import Form
 from foh_pg.runs.run import Run
 from foh_pg.tables.source import Rows
 from foh_pg.updater import weighing
@@ -54,10 +51,9 @@ class Made:
         X[:, 8:] += np.float32(signal) * rng.normal(size=(6, 16)).astype(np.float32)[classes]
         labels = rng.permutation(classes) if shown == "noise" else classes
         names = tuple(f"l{n}" for n in range(6))
-        split = Split.draw(Dataset("made", X, LabelSets.single(labels), names), Protocol(queries=1), 0)
-        self.rows = rows_of(split, np.arange(ROWS))
+        self.rows = Rows(np.arange(ROWS), X, Ragged.of([[names[n]] for n in labels], object))
         self.held = np.arange(ROWS) >= ROWS - HELD
-        self.index = Form(BITS, default_bits(split.data.X.shape[1]))
+        self.index = Form(BITS, default_bits(X.shape[1]))
         studied = self.rows.take(~self.held)
         learner = FOH(bits=BITS, seed=0)
         learner.partial_fit(studied.vectors, [[names[n]] for n in labels[: ROWS - HELD]])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from foh_pg.quality.advise.measuring import Figure, measure
-from foh_pg.quality.advise.present import Present, find
-from foh_pg.quality.advise.sampling import LARGEST_SAMPLE, Sample, Table, read
-from foh_pg.quality.advise.sizes import SIZES
+from foh_pg.quality.advise.measuring import SIZES, Figure, measure
+from foh_pg.quality.advise.sampling import LARGEST_SAMPLE, Sample, Table, find_index, read
 from foh_pg.quality.advise.verdict import Advice, decide, nothing_to_learn, statement
 
 __all__ = [
@@ -13,11 +11,10 @@ __all__ = [
     "SIZES",
     "Advice",
     "Figure",
-    "Present",
     "Sample",
     "Table",
     "decide",
-    "find",
+    "find_index",
     "measure",
     "nothing_to_learn",
     "read",

@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.arrays.metrics import mean_of
-from foh_pg.learners import RandomHyperplanes
-from foh_pg.quality import relevance
-from foh_pg.quality.advise.indexing import Indexed
+from foh_pg.arrays.vocabulary import Vocabulary
+from foh_pg.clustering import Metric, target_centers
+from foh_pg.geometry import Geometry, default_bits
+from foh_pg.learners import FOH
+from foh_pg.model.model import Model, label_lists
+from foh_pg.model.ranking import Ranking
+from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.quality.advise.sampling import Sample
-from foh_pg.quality.advise.sizes import foh_megabytes, hnsw_megabytes
-from foh_pg.quality.classifier import Classifier, filter_by_label, nearest_of_label
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import Protocol, Split
-from foh_pg.quality.relevance import Relevance
+from foh_pg.quality.classifier import Classifier, surprise
+from foh_pg.tables.source import Rows
+from foh_pg.updater.asking import wanted_queries
+from foh_pg.updater.training import stages
+from foh_pg.updater.trial import Answers, Trial
+from foh_pg.updater.weighing import weigh
 
+# Lengths of codes that are tried.
+BITS = (32, 64, 128)
+# Rows that ask, and the share of rows with labels that they are at the most.
+QUERIES = 300
+ASKING = 0.1
 # How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
-# As learned, with as many rows without labels as the table has.
-SOME_LABELLED = "as learned, some without labels"
+EXACT, FILTERED = "exact cosine", "classify and filter"
 # The greatest factor of the dial, as in sql/shared/names.sql.
 FULL_DIAL = 50
 
-NEAREST_OF_LABEL = "classify, nearest of the label"
-# Both on a quarter of the rows: how much each gains from more rows, since a table is more than its sample.
-QUARTER = "exact cosine, 1/4 of the rows"
-LEARNED_QUARTER = "as learned, 1/4 of the rows"
+# Bytes of a row besides its bits: its entry in a list and its item, with headers and keys; and of a center
+# besides its vector and bits, which are there twice: in its table and in the index that a search reads.
+# Measured at 15 000 rows of 256 and of 512 dimensions.
+FOH_ROW = 150
+FOH_CENTER = 1450
+# Of a row besides its vector: headers, ten heap pointers, and 2 m = 32 neighbors of 6 bytes each.
+HNSW_ROW = 300
+PAGE = 8192
+
+SIZES = (
+    f"MB is an estimate for the whole table: rows x ((geometry bits + {SIGNATURE_BITS} + bits) / 8 + "
+    f"{FOH_ROW}) bytes for this index, and rows ^ (2/3) centers of 4 x dimensions + {FOH_CENTER} bytes; for "
+    f"pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes (halfvec: 2 x) on pages "
+    f"of {PAGE}."
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -40,117 +60,117 @@ class Figure:
     """One way to rank, and how good it is."""
 
     way: str
-    bits: int | None
-    ranked_by: str
-    # For each k, of each query the share of relevant rows among the first k.
-    shares: Mapping[int, npt.NDArray[np.float64]]
-    megabytes: float | None
-    # recall, distance, both: of the first ten; distance is the mean cosine distance, for the others see
-    # `foh_pg.arrays.metrics.judge`.
+    # Of each query the share of relevant rows among the first ten.
+    shares: npt.NDArray[np.float64]
+    bits: int | None = None
+    ranked_by: str = "distance"
+    megabytes: float | None = None
+    # Means over the queries: see `foh_pg.updater.trial.Answers`.
     recall: float | None = None
-    distance: float | None = None
     both: float | None = None
+    distance: float | None = None
 
     @property
-    def precision(self) -> dict[int, float]:
-        """P@k: means over the queries."""
-        return {k: float(shares.mean()) for k, shares in self.shares.items()}
+    def precision(self) -> float:
+        return float(self.shares.mean())
 
     def describe(self) -> dict[str, Any]:
         """Give plain numbers."""
+        named = {"recall@10": self.recall, "both@10": self.both, "distance": self.distance}
         return {
             "way": self.way,
             "bits": self.bits,
             "ranked_by": self.ranked_by,
-            "P@10": _rounded(self.precision.get(10)),
-            "P@100": _rounded(self.precision.get(100)),
-            "recall@10": _rounded(self.recall),
-            "both@10": _rounded(self.both),
-            "distance": _rounded(self.distance),
+            "P@10": round(self.precision, 4),
+            **{name: None if value is None else round(value, 4) for name, value in named.items()},
             "MB": self.megabytes,
         }
 
 
-def judgeable(sample: Sample) -> npt.NDArray[np.int64]:
-    """Rows of the sample that have labels, since relevance is judged by labels."""
-    rows: npt.NDArray[np.int64] = np.flatnonzero(sample.sets.counts > 0)
-    return rows
-
-
-def measure(sample: Sample, bits: Sequence[int], queries: int, progress: Progress | None) -> Iterator[Figure]:
+def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
     """Hold out queries, learn from the other labelled rows, and rank these in every way."""
-    rows = judgeable(sample)
-    data = Dataset(str(sample.table), sample.X[rows], sample.sets.take(rows), sample.label_names)
-    split = Split.draw(data, Protocol(queries=queries, stream=len(rows)), 0)
-    tell = progress or (lambda phase, done, total: None)
-    tell("references", 0, 1 + len(bits))
-    yield from _references(split, sample)
-    for done, length in enumerate(bits, 1):
-        tell(f"{length} bits", done, 1 + len(bits))
-        yield from _codes(split, sample, length)
+    rows = Rows(np.arange(len(sample.X)), sample.X, sample.labels).take(sample.labels.lengths > 0)
+    asking = np.arange(len(rows)) < min(QUERIES, int(ASKING * len(rows)))
+    queries, base = rows.take(asking), rows.take(~asking)
+    for done, bits in enumerate(BITS):
+        if progress is not None:
+            progress(f"{bits} bits", done, len(BITS))
+        index, model, learned = learn(base, bits)
+        trial = Trial(index, model, base, queries)
+        if done == 0:
+            yield _figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
+            found = of_likeliest_label(trial)
+            recall = (found[:, :, None] == trial.nearest[:, None]).any(axis=1).mean()
+            shares = np.take_along_axis(trial.relevant, found, axis=1).mean(axis=1)
+            yield Figure(FILTERED, shares, ranked_by="likeliest label", recall=float(recall))
+        dials = {
+            LEARNED: learned,
+            NEAREST: replace(
+                learned, votes=0.0, probes=learned.nearest_probes, shortlist=learned.nearest_shortlist
+            ),
+            LABELS: replace(learned, votes=FULL_DIAL * learned.votes),
+        }
+        size = foh_megabytes(sample, bits)
+        for dial, ranking in dials.items():
+            yield _figure("foh", trial.ask(ranking), bits=bits, ranked_by=dial, megabytes=size)
 
 
-def _references(split: Split, sample: Sample) -> Iterator[Figure]:
-    X, base, queries = split.data.X, split.base, split.queries
-    relevant = Relevance.of(split.data, queries, base)
-    perfect = [(0, -relevant.block(0, len(queries)).astype(np.float32))]
-    yield Figure("best possible", None, "the labels", relevance.measure(perfect, split).shares, None)
-    fewer = _quarter(split)
-    cosine = relevance.measure(relevance.by_vectors(X[queries], X[fewer.base]), fewer)
-    yield Figure(QUARTER, None, "distance", cosine.shares, None)
-    cosine = relevance.measure(relevance.by_vectors(X[queries], X[base]), split)
-    yield _figure("exact cosine", None, "distance", cosine, hnsw_megabytes(sample))
-    classifier = Classifier.fit(split)
-    asked = classifier.project(X[queries])
-    projected = relevance.measure(relevance.by_vectors(asked, classifier.project(X[base])), split)
-    yield _figure("supervised projection", None, "scores of labels", projected, None)
-    filtered = relevance.measure(filter_by_label(asked + classifier.shares, split), split)
-    yield _figure("classify and filter", None, "likeliest label", filtered, None)
-    nearest = relevance.measure(nearest_of_label(asked + classifier.shares, split), split)
-    yield _figure(NEAREST_OF_LABEL, None, "distance", nearest, None)
+def _figure(way: str, answers: Answers, **about: Any) -> Figure:
+    means = (mean_of(values.tolist()) for values in (answers.recall, answers.both, answers.distance))
+    recall, both, distance = means
+    return Figure(way, answers.precision, recall=recall, both=both, distance=distance, **about)
 
 
-def _codes(split: Split, sample: Sample, bits: int) -> Iterator[Figure]:
-    X, base, size = split.data.X, split.base, foh_megabytes(sample, bits)
-    random = split.teach(RandomHyperplanes(bits))
-    coded = relevance.measure(
-        relevance.by_codes(random.encode(X[split.queries]), random.encode(X[base])), split
-    )
-    yield _figure("random hyperplanes", bits, "code", coded, None)
-    index = Indexed.learn(split, bits)
-    learned = index.ranking
-    most = replace(learned, votes=FULL_DIAL * learned.votes)
-    trial = index.trial(split)
-    nearest = replace(learned, votes=0.0, probes=learned.nearest_probes, shortlist=learned.nearest_shortlist)
-    asked = {LEARNED: (trial, learned), NEAREST: (trial, nearest), LABELS: (trial, most)}
-    asked[LEARNED_QUARTER] = (index.trial(_quarter(split)), learned)
-    if sample.share < 1:
-        asked[SOME_LABELLED] = (index.hidden_trial(split, trial, 1 - sample.share), learned)
-    for ranked_by, (trial, weights) in asked.items():
-        answers = {k: trial.ask(weights, k) for k in (10, 100) if k <= len(trial.base)}
-        first = answers[10]
-        yield Figure(
-            "foh",
-            bits,
-            ranked_by,
-            {k: found.precision for k, found in answers.items()},
-            size,
-            float(first.recall.mean()),
-            float(first.distance.mean()),
-            mean_of(first.both.tolist()),
-        )
+# -- an index of ours in memory ------------------------------------------------------------------------------
 
 
-def _quarter(split: Split) -> Split:
-    return replace(split, base=split.base[: len(split.base) // 4])
+@dataclass(frozen=True)
+class Form:
+    """An index with default options."""
+
+    bits: int
+    geometry: int
+    distance: Metric = "cosine"
+    options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0, "forget": 1.0, "learn_rows": 2000})
 
 
-def _figure(
-    way: str, bits: int | None, ranked_by: str, quality: relevance.Quality, megabytes: float | None
-) -> Figure:
-    near = quality.recall, quality.distance, quality.both
-    return Figure(way, bits, ranked_by, quality.shares, megabytes, *near)
+def learn(rows: Rows, bits: int) -> tuple[Form, Model, Ranking]:
+    """Learn from most of the rows, and choose the ranking on the rest of them, as a build does."""
+    index, learner = Form(bits, default_bits(rows.vectors.shape[1])), FOH(bits)
+    asking = np.arange(len(rows)) >= len(rows) - wanted_queries(len(rows))
+    studied = rows.take(~asking)
+    for stage in stages(index, len(studied)):
+        part = studied.take(stage)
+        # By name: the rows that the model is asked for later have names.
+        learner.partial_fit(part.vectors, list(label_lists(part.labels)))
+    geometry = Geometry.fit(rows.vectors, index.geometry, index.distance, 0)
+    model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True, geometry=geometry)
+    return index, model, weigh(index, model, rows, asking).ranking
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None or np.isnan(value) else round(value, 4)
+def of_likeliest_label(trial: Trial) -> npt.NDArray[np.int64]:
+    """Ten rows for each query by what a classifier says of its labels, in any order, as a filter has them."""
+    sets, names = Vocabulary().read(list(label_lists(trial.base.labels)))
+    hot = sets.multi_hot(len(names), np.float32)
+    classifier = Classifier.of(trial.base.vectors, hot)
+    scores = surprise(classifier.project(trial.vectors) + classifier.shares) @ hot.T
+    drawn = np.random.default_rng(0).permutation(len(hot))
+    return np.asarray(drawn[np.argsort(-scores[:, drawn], axis=1, kind="stable")[:, :10]])
+
+
+# -- what an index on the whole table would take -------------------------------------------------------------
+
+
+def foh_megabytes(sample: Sample, bits: int) -> float:
+    """Estimate the size of our index on the whole table."""
+    dimensions = int(sample.X.shape[1])
+    rows = sample.rows * ((default_bits(dimensions) + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
+    centers = target_centers(max(1, sample.rows)) * (4 * dimensions + FOH_CENTER)
+    return round((rows + centers) / 1e6, 2)
+
+
+def hnsw_megabytes(sample: Sample) -> float:
+    """Estimate the size of an HNSW index of pgvector on the whole table."""
+    width = 2 if sample.table.embedding_type == "halfvec" else 4
+    per_page = max(1, PAGE // (width * int(sample.X.shape[1]) + HNSW_ROW))
+    return round(sample.rows * PAGE / per_page / 1e6, 2)

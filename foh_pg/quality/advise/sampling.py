@@ -11,8 +11,7 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
-from foh_pg.arrays.labels import LabelSets
-from foh_pg.arrays.vocabulary import Vocabulary
+from foh_pg.arrays.ragged import Ragged
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
@@ -59,9 +58,8 @@ class Sample:
     labelled: int
     # Shape (n, d) of float32. Embeddings of the sample, in an order that is random.
     X: npt.NDArray[np.float32]
-    # sets, label_names: their labels.
-    sets: LabelSets
-    label_names: tuple[str, ...]
+    # Their labels by name.
+    labels: Ragged
 
     @property
     def share(self) -> float:
@@ -70,8 +68,7 @@ class Sample:
 
     def describe(self) -> dict[str, Any]:
         """Give what the figures stand on."""
-        used = np.bincount(self.sets.ids, minlength=1)
-        used = used[used > 0]
+        _, used = np.unique(self.labels.values.astype(np.str_), return_counts=True)
         return {
             "table": str(self.table),
             "rows": self.rows,
@@ -115,6 +112,30 @@ SELECT v.x::real[], {as_labels} FROM (
 """
 
 
+# Without the right to read foh.index nothing is known, which is no error: advise needs no schema foh.
+READABLE = (
+    "SELECT pg_catalog.has_schema_privilege(s.oid, 'USAGE')"
+    " AND pg_catalog.has_table_privilege(c.oid, 'SELECT')"
+    " FROM pg_catalog.pg_namespace s JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
+    " WHERE s.nspname = 'foh' AND c.relname = 'index'"
+)
+INDEX = """
+SELECT i.name, i.bits FROM foh.index i
+WHERE i.source = pg_catalog.format('%%I.%%I', %(schema)s::text, %(name)s::text)::pg_catalog.regclass
+  AND i.embedding = %(embedding)s AND i.labels IS NOT DISTINCT FROM %(labels)s
+ORDER BY i.id DESC LIMIT 1
+"""
+
+
+def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, int] | None:
+    """The name and the bits of the newest index on these columns that this role may know of."""
+    with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        if cursor.execute(READABLE).fetchone() != (True,):
+            return None
+        columns = {"schema": table.schema, "name": table.name, "embedding": table.embedding}
+        return cursor.execute(INDEX, {**columns, "labels": table.labels}).fetchone()
+
+
 def read(
     connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None, limit: int
 ) -> Sample:
@@ -131,9 +152,8 @@ def read(
             counted = cursor.execute(_compose(COUNT, table, limit)).fetchone()
         assert counted is not None
         parts = list(copy_out(connection, _compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
-    names = [[str(label) for label in row] for _, found in parts for row in found.each()]
-    sets, vocabulary = Vocabulary().read(names)
-    return Sample(table, counted[0], counted[1], _matrix(table, parts), sets, vocabulary.names)
+    X = _matrix(table, parts)
+    return Sample(table, counted[0], counted[1], X, Ragged.join([labels for _, labels in parts]))
 
 
 def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None) -> Table:

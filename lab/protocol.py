@@ -14,7 +14,7 @@ from foh_pg.arrays.vocabulary import Labels
 from foh_pg.clustering import unit
 from foh_pg.errors import InputError
 from foh_pg.learners import Learner
-from foh_pg.quality.dataset import Dataset
+from lab.dataset import Dataset
 
 Rows = npt.NDArray[np.int64]
 L = TypeVar("L", bound=Learner)

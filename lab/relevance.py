@@ -12,8 +12,8 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
 from foh_pg.arrays.metrics import mean_of, precisions, share_found
 from foh_pg.clustering import unit
-from foh_pg.quality.dataset import Dataset
-from foh_pg.quality.protocol import NEAREST, Split
+from lab.dataset import Dataset
+from lab.protocol import NEAREST, Split
 
 # Where precision is taken, and the levels of recall of a curve.
 RANKS = (1, 10, 100, 1000)
