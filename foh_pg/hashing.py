@@ -29,8 +29,6 @@ def encode(
 ) -> CodeArray:
     """Packed codes: bit j of a row x is 1 where ``x @ weights[:, j] - bias[j] + what the labels add >= 0``.
 
-    Examples
-    --------
     >>> rows = np.array([[1, 0], [0, 1]], dtype=np.float32)
     >>> encode(rows, np.eye(2, dtype=np.float32), np.array([0.5, 0])) >> 6
     array([[3],

@@ -30,8 +30,6 @@ def width(bits: int) -> int:
 def pack(bits: npt.ArrayLike) -> CodeArray:
     """Pack an (n, k) array of truth values into codes.
 
-    Examples
-    --------
     >>> pack([[True, False, False, False, False, False, False, False, True]])
     array([[128, 128]], dtype=uint8)
     """
@@ -44,8 +42,6 @@ def pack(bits: npt.ArrayLike) -> CodeArray:
 def unpack(codes: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
     """Unpack codes into an (n, bits) array of truth values.
 
-    Examples
-    --------
     >>> unpack(pack([[1, 0, 1]]), 3)
     array([[ True, False,  True]])
     """
@@ -67,8 +63,6 @@ def check_codes(codes: npt.ArrayLike, bits: int | None = None) -> CodeArray:
 def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
     """Hamming distances between every code of `a` and every code of `b`.
 
-    Examples
-    --------
     >>> hamming(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]))
     array([[0, 3]], dtype=uint16)
     """
@@ -102,8 +96,6 @@ def hamming_rows(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
 def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
     """Hamming distance between each code of `a` and some codes of `b`, whose positions are `among` (n, some).
 
-    Examples
-    --------
     >>> hamming_pairs(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]), np.array([[1, 0]]))
     array([[3, 0]], dtype=uint16)
     """
@@ -117,14 +109,8 @@ def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -
 def nearest(
     queries: npt.ArrayLike, base: npt.ArrayLike, k: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16]]:
-    """Find the k nearest codes of each query; equal distances keep the order of the base.
+    """Find the k nearest codes of each query, and their distances; equal ones keep the order of the base.
 
-    Returns
-    -------
-    rows, distances : arrays (queries, min(k, rows of the base))
-
-    Examples
-    --------
     >>> base = pack([[0, 1, 1], [1, 1, 1], [1, 1, 0]])
     >>> nearest(pack([[1, 1, 1]]), base, 3)
     (array([[1, 0, 2]]), array([[0, 1, 1]], dtype=uint16))

@@ -14,8 +14,6 @@ def strange_labels(names: Sequence[str], rows: int) -> Iterator[tuple[str, str]]
 
     `names`: all different labels that were met, of `rows` rows that have one.
 
-    Examples
-    --------
     >>> found = list(strange_labels([f"red,{i}" for i in range(60)], 1000))
     >>> found[0][0]
     "60 of 60 labels have a comma in them, such as 'red,0': each text is one label"

@@ -19,22 +19,9 @@ class LabelSets:
 
     Row `i` has the ids `ids[offsets[i]:offsets[i + 1]]`, ascending and without duplicates.
 
-    Parameters
-    ----------
-    ids : array of int64
-        The ids of all rows, one row after the other.
-    offsets : array of int64, one longer than the number of rows
-        Where each row begins.
-
-    Examples
-    --------
     >>> sets = LabelSets.of([[2, 0], [], [2]])
-    >>> sets.counts
-    array([2, 0, 1])
-    >>> sets.multi_hot(3)
-    array([[1, 0, 1],
-           [0, 0, 0],
-           [0, 0, 1]], dtype=uint8)
+    >>> sets.counts, sets.multi_hot(3)[0]
+    (array([2, 0, 1]), array([1, 0, 1], dtype=uint8))
     """
 
     ids: IdArray
@@ -127,8 +114,6 @@ class LabelSets:
     def group(self) -> Groups:
         """Group rows by equal label sets, in order of first appearance.
 
-        Examples
-        --------
         >>> groups = LabelSets.of([[1], [0, 2], [1], [2, 0]]).group()
         >>> groups.first, groups.of_row
         (array([0, 1]), array([0, 1, 0, 1]))

@@ -37,21 +37,10 @@ class Judged(NamedTuple):
 def judge(
     answer: Sequence[Any], relevant: int, k: int, nearest: Sequence[Any], alike: Sequence[Any]
 ) -> Judged:
-    """Judge the rows that a query was answered, of which k were asked for.
+    """Judge an answer to a query for k rows; `relevant` of the rows returned share a label with it.
 
-    Parameters
-    ----------
-    answer : keys
-        The rows that were returned.
-    relevant : int
-        How many of them share a label with the query.
-    nearest : keys
-        The k nearest rows.
-    alike : keys
-        The k nearest among the rows that share a label with the query.
+    `nearest`: the k nearest rows; `alike`: the k nearest of those that share a label with the query.
 
-    Examples
-    --------
     >>> judge(["a", "b"], relevant=1, k=2, nearest=["b", "c"], alike=["b", "d"])
     Judged(precision=0.5, recall=0.5, both=0.5)
     """
@@ -62,8 +51,6 @@ def judge(
 def share_found(answer: Collection[Any], wanted: Sequence[Any]) -> float:
     """The share of the rows that are wanted which the answer has; not a number where none is wanted.
 
-    Examples
-    --------
     >>> share_found({1, 2, 3}, [1, 4])
     0.5
     """
@@ -73,8 +60,6 @@ def share_found(answer: Collection[Any], wanted: Sequence[Any]) -> float:
 def mean_of(values: Sequence[float]) -> float:
     """The mean of the values that are numbers; not a number where none is.
 
-    Examples
-    --------
     >>> mean_of([0.5, 1.0, float("nan")])
     0.75
     """
@@ -85,8 +70,6 @@ def mean_of(values: Sequence[float]) -> float:
 def standard_error(values: Sequence[float]) -> float:
     """How far the mean of other queries would typically be from that of these.
 
-    Examples
-    --------
     >>> round(standard_error([0.0, 1.0, 0.0, 1.0]), 4)
     0.2887
     """
@@ -101,15 +84,6 @@ def mean_average_precision(
 
     Rows at one distance keep the order of the base, so shuffle a base that is sorted by anything.
 
-    Parameters
-    ----------
-    queries, base : arrays of uint8
-        Packed codes.
-    query_labels, base_labels : see `foh_pg.arrays.vocabulary.Vocabulary`
-        Labels of both, in the same form.
-
-    Examples
-    --------
     >>> from foh_pg.arrays.codes import pack
     >>> base = pack([[0, 0, 0], [0, 0, 1], [1, 1, 1]])
     >>> mean_average_precision(pack([[0, 0, 0]]), base, ["a"], ["a", "b", "a"])  # (1/1 + 2/3) / 2
@@ -144,8 +118,6 @@ def _average_precisions(
 def precisions(relevant: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """The precision at each relevant row of a ranking; their mean is the average precision.
 
-    Examples
-    --------
     >>> precisions(np.array([True, False, False, True]))
     array([1. , 0.5])
     """

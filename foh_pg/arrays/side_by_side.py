@@ -21,8 +21,6 @@ class SideBySide:
 
     A field may also hold several columns, as a mapping of their names.
 
-    Examples
-    --------
     >>> @dataclass(frozen=True)
     ... class Points(SideBySide):
     ...     x: npt.NDArray[Any]

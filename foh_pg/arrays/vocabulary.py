@@ -31,8 +31,6 @@ class Vocabulary:
     Integers are names too: `3` and `"3"` are one label. Case counts. New names of one batch are numbered in
     order (integers by value, then text), so that the order inside a set does not matter.
 
-    Examples
-    --------
     >>> sets, names = Vocabulary().read([{"web", "python"}, None, ["web", "web"]])
     >>> names.names
     ('python', 'web')
@@ -51,15 +49,7 @@ class Vocabulary:
         return len(self.names)
 
     def read(self, labels: Labels, rows: int | None = None) -> tuple[LabelSets, Vocabulary]:
-        """Number the labels of a batch; return them and the vocabulary with the new names.
-
-        Parameters
-        ----------
-        labels : sets of names, names, a multi-hot array or None
-            The labels of the batch.
-        rows : int, optional
-            How many rows the batch has; another number of label sets is an error.
-        """
+        """Number the labels of a batch of so many rows; return them and the vocabulary with the new names."""
         if _is_multi_hot(labels):
             hot = _check_multi_hot(labels, rows)
             grown = self.grow([str(j) for j in range(hot.shape[1])])

@@ -59,8 +59,6 @@ def show(found: Examination) -> None:
 def as_text(finding: Finding) -> str:
     """Two lines: what was found, and what to do.
 
-    Examples
-    --------
     >>> print(as_text(Finding("schema", "error", "schema foh is not installed", "foh-pg migrate")))
     error: schema foh is not installed
       -> foh-pg migrate

@@ -90,8 +90,6 @@ def matching(run: Run) -> list[dict[str, Any]]:
 def with_error(figures: Mapping[str, float | None], name: str) -> str:
     """A mean and how far that of other queries would typically be from it.
 
-    Examples
-    --------
     >>> with_error({"p10": 0.75, "p10_error": 0.012}, "p10")
     '0.750 ± 0.012'
     """
@@ -102,8 +100,6 @@ def with_error(figures: Mapping[str, float | None], name: str) -> str:
 def kept(shares: Mapping[str, float]) -> str:
     """What is left of the exact ten nearest after each step of a search.
 
-    Examples
-    --------
     >>> kept({"lists": 0.9, "bits": 0.85, "shortlist": 0.7, "answer": 0.5})
     'of the exact ten: 90.0% in the lists read, 85.0% after bits, 70.0% on the shortlist, 50.0% in the answer'
     """

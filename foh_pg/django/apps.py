@@ -13,7 +13,6 @@ class FohConfig(AppConfig):
     verbose_name = "foh_pg"
 
     def ready(self) -> None:
-        from foh_pg.django.checks import check_databases, check_models
+        from foh_pg.django.checks import check_models
 
         checks.register(check_models, checks.Tags.models)
-        checks.register(check_databases, checks.Tags.database)

@@ -140,7 +140,7 @@ class FohQuerySet(QuerySet):
                 raise
             raise IndexNotFound(
                 f"database {self.db!r} has no index for {self.model._meta.label}: run manage.py migrate; "
-                f"manage.py check --database {self.db} says what is missing"
+                "manage.py foh doctor says what is missing"
             ) from error
 
     def _refuse_to_search(self, score: str) -> None:

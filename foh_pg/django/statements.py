@@ -94,8 +94,6 @@ def refresh(name: str) -> str:
 def table_name(table: str) -> str:
     """The name of a table as `regclass` reads it; one that its author has quoted stays as it is.
 
-    Examples
-    --------
     >>> table_name("shop_product"), table_name('"shop"."product"')
     ('"shop_product"', '"shop"."product"')
     """
@@ -106,8 +104,6 @@ def table_name(table: str) -> str:
 
 def dollar_quoted(text: str) -> str:
     """
-    Examples
-    --------
     >>> dollar_quoted("x")
     '$foh$x$foh$'
     >>> dollar_quoted("$foh$")

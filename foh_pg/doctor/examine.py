@@ -34,14 +34,7 @@ def examine(
 ) -> Examination:
     """Look at all that a new user gets wrong. Only reads, and of schema foh nothing that is not ours.
 
-    Parameters
-    ----------
-    connection
-        As `foh_pg.postgres.connect.connect` opens it, with rows as dictionaries.
-    role
-        Whose rights to search are looked at; those of the connection's role unless given.
-    max_lag
-        Seconds that an entry may wait in the stream.
+    `role`: whose rights to search are looked at; those of the connection's role unless given.
     """
     facts = read_facts(connection)
     role = role or facts.role

@@ -56,8 +56,6 @@ def read_facts(connection: psycopg.Connection[Any]) -> Facts:
 def numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version.
 
-    Examples
-    --------
     >>> numbers("0.8.3")
     (0, 8, 3)
     >>> numbers("0.9.0-dev")

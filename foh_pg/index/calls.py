@@ -75,8 +75,6 @@ def search_arguments(k: int, options: SearchOptions) -> dict[str, Any]:
 def as_json(match: Any) -> str:
     """A condition as JSON: a value that JSON does not know is written as PostgreSQL reads it.
 
-    Examples
-    --------
     >>> as_json({"price": {"<": Decimal("9.90")}, "status": {"new"}, "day": datetime.date(2024, 5, 1)})
     '{"price": {"<": "9.90"}, "status": ["new"], "day": "2024-05-01"}'
     """
@@ -172,8 +170,6 @@ def create(name: str, source: str, embedding: str, arguments: Mapping[str, Any])
 def columns_text(columns: str | Sequence[str] | None) -> str | None:
     """A column, or several as an array of SQL: what foh.create_index takes for a key.
 
-    Examples
-    --------
     >>> columns_text("uid"), columns_text(["uid"]), columns_text(["tenant_id", "id"])
     ('uid', 'uid', '{"tenant_id","id"}')
     """

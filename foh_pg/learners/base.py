@@ -136,17 +136,10 @@ class Learner(Saved):
             raise
 
     def partial_fit(self, X: npt.ArrayLike, Y: Labels = None, keys: npt.ArrayLike | None = None) -> Self:
-        """Learn from a batch.
+        """Learn from a batch of rows (n, d); NaN or infinity is an error and leaves the learner as it was.
 
-        Parameters
-        ----------
-        X : array (n, d)
-            The rows. NaN or infinity is an error and leaves the learner as it was.
-        Y : label sets, names, a multi-hot array (n, c) or None
-            The labels, see `foh_pg.arrays.vocabulary.Vocabulary`. Rows without any are counted and take no
-            part.
-        keys : 1-d array of integers or strings, optional
-            What the caller knows the rows by; see `forget_keys`.
+        `Y` is read by `foh_pg.arrays.vocabulary.Vocabulary`; rows without labels are counted, and take
+        no part. `keys` are what the caller knows the rows by: see `forget_keys`.
         """
         rows = check_rows(X, self.dimensions_ if self.started else None, self._dtype)
         known = self.vocabulary_ if self.started else Vocabulary()
@@ -225,20 +218,10 @@ class Learner(Saved):
     # -- encoding ------------------------------------------------------------------------------------------
 
     def encode(self, X: npt.ArrayLike, Y: Labels = None) -> codes.CodeArray:
-        """Encode rows.
+        """Encode rows (n, d) as packed codes.
 
-        Parameters
-        ----------
-        X : array (n, d)
-            The rows.
-        Y : label sets, names, a multi-hot array or None
-            Given for stored rows: where the learner has a label projection their codes lean on their labels.
-            Names it never met are ignored.
-
-        Returns
-        -------
-        array (n, ceil(bits / 8)) of uint8
-            Packed codes.
+        `Y` is given for stored rows: if the learner has a label projection, their codes lean on their labels.
+        Names that the learner never met are ignored.
         """
         if not self.started:
             raise InputError("the learner has seen no row: call partial_fit or start first")

@@ -23,8 +23,6 @@ FOLDED = 4096
 class Folding:
     """Which dimensions share a place, and with which sign.
 
-    Examples
-    --------
     >>> folding = Folding.draw(5, 2, seed=0)
     >>> row, weights = np.arange(5.0)[None], np.array([[1.0], [2.0]])
     >>> bool(np.allclose(folding.fold(row) @ weights, row @ folding.unfold(weights)))

@@ -28,8 +28,6 @@ class RandomHyperplanes(Learner):
     bits, center, warmup, seed :
         As for all learners, see `Learner`.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> RandomHyperplanes(bits=16).partial_fit(np.eye(4)).encode(np.eye(4)).shape
     (4, 2)

@@ -16,8 +16,6 @@ def initial_projection(
 
     The generator moves on only where it draws.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> initial_projection(np.random.default_rng(0), [[1.0, 0.0], [0.0, 1.0]], 2, 2)
     array([[1., 0.],

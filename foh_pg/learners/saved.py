@@ -69,8 +69,6 @@ class Saved(ABC):
     def state(self) -> State:
         """Give everything as a flat dict of plain arrays with a format version.
 
-        Examples
-        --------
         >>> from foh_pg.learners import RandomHyperplanes
         >>> learner = RandomHyperplanes(bits=8).start(4)
         >>> restored = RandomHyperplanes.from_state(learner.state())

@@ -37,8 +37,6 @@ def similarity(
     "graded" is the mean share of common labels (Eq. 9-11), "shared" is 1 where any label is common, "equal"
     is 1 where all are (Eq. 13, before the balance factors).
 
-    Examples
-    --------
     >>> a, b = LabelSets.of([[0, 1]]), LabelSets.of([[0], [0, 1], [2]])
     >>> similarity("graded", a, b, 3)
     array([[0.75, 1.  , 0.  ]])
@@ -62,23 +60,9 @@ def similarity(
 def similar_to(
     kind: Kind, sets: LabelSets, others: LabelSets, sums: FloatArray, labels: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the codes of other rows by their similarity to each of `sets`.
+    """Sum codes of other rows by their similarity to each of `sets`, and those of all that share a label.
 
-    Parameters
-    ----------
-    kind : "graded" or "shared"
-        Which similarity.
-    sets, others : LabelSets
-        Distinct label sets of the two sides.
-    sums : array (others, k)
-        The sum of the codes of all rows that carry each of `others`.
-    labels : int
-        Number of labels.
-
-    Returns
-    -------
-    similar, sharing : arrays (sets, k)
-        Codes times similarity, and codes of all rows that share a label, summed.
+    `others` are the distinct label sets of the other side, and `sums` (others, k) the sums of their codes.
     """
     similar = np.zeros((len(sets), sums.shape[1]), dtype=sums.dtype)
     sharing = np.zeros_like(similar)
@@ -100,8 +84,6 @@ def balance(kind: Kind, groups: Groups, labels: int, eta_s: float, eta_d: float)
     were the larger one to stay and the smaller one to fall, the pull of a few similar rows would drown, with
     many labels, in the coupling of the bits. Without a pair of either kind the factors stay as they are.
 
-    Examples
-    --------
     >>> two_labels = LabelSets.single([0, 0, 0, 1, 1, 1]).group()
     >>> balance("equal", two_labels, 2, 1.6, 0.2)  # 6 similar pairs, 9 dissimilar ones
     (1.6, 1.0666666666666667)

@@ -97,8 +97,6 @@ class Ranking:
 def ranking_text(ranking: Mapping[str, Any]) -> str:
     """What column `ranking` of foh.index_stat says, for reading.
 
-    Examples
-    --------
     >>> ranking = {"code": 0.2, "votes": 1.5, "probes": None, "shortlist": 50}
     >>> ranking_text(ranking | {"by_geometry_alone": False})
     'geometry, votes 1.5, code 0.2; default probes, shortlist 50'

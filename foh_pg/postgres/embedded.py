@@ -42,19 +42,12 @@ class EmbeddedServerError(FohError):
 
 
 class EmbeddedServer:
-    """A PostgreSQL server whose data directory is `directory`.
+    """A PostgreSQL server, of major version 18 or 16, whose data directory is `directory`.
 
-    The server listens on a Unix socket in a directory that only its own user may enter, and trusts who
-    reaches it. A server that already runs in `directory` is used, and left running at the end.
-
-    Parameters
-    ----------
-    directory
-        The data directory: a new or empty one, or one made by an earlier EmbeddedServer of the same version.
-    version
-        Major version of PostgreSQL: 18 or 16.
-    settings
-        Server settings, as on the server's command line (``{"fsync": "off"}``).
+    The directory is a new or empty one, or one made by an earlier EmbeddedServer of the same version. The
+    server listens on a Unix socket in a directory that only its own user may enter, and trusts who reaches
+    it. A server that already runs in `directory` is used, and left running at the end. `settings` are those
+    of the server's command line (``{"fsync": "off"}``).
     """
 
     def __init__(

@@ -60,32 +60,16 @@ def evaluate(
 ) -> Run:
     """Measure an index by label and by nearness, beside the exact distance and random hyperplanes.
 
-    Of the first ten and hundred: P, the share that shares a label with the query; recall, the share of the
-    exact nearest; both, the share of the nearest rows that share a label with the query; each with its
-    standard error. mAP of the first hundred, and the mean distance of the first ten. Of the index also the
-    share of the exact ten that is left after each step of a search (`kept`), and the share of the queries
-    that are first in their own answer (`own_first`).
-
-    Of the labels that the index suggests for queries that no chance was learned from: how often the first is
-    right (`top1`), and one of the first three (`top3`), beside a vote of the exact nearest rows and a ridge
-    classifier, and how far the chances are off (`calibration`).
-
-    An index without labels is measured by nearness alone; the other figures are None then.
-
     Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
     answer. The index answers through its SQL search with its default options; the other two rank the whole
-    table, the hyperplanes with as many bits and with the same exact ranking of the shortlist. Everything is
-    read in one snapshot, and the table once from end to end. The figures go into foh.run, and to the version
-    of the model that was measured.
+    table, which is read once, in one snapshot. The figures go into foh.run, and to the version of the model.
 
-    Parameters
-    ----------
-    queries : int
-        How many rows ask at the most.
-    match : mapping
-        A condition, as searches take it. Then searches with this condition are measured instead: the share of
-        the ten nearest rows that pass which the index finds, with labels and without, and how many come back.
-        The figures are returned, and not kept.
+    Figures of the first ten and hundred: `foh_pg.arrays.metrics` says what they are. `kept` is the share of
+    the exact ten that is left after each step of a search; `own_first` that of the queries which are first in
+    their own answer; `labels` judges suggested labels. Without labels, figures about them are None.
+
+    With a condition `match`, searches with it are measured instead: the share of the ten nearest rows that
+    pass which the index finds, with labels and without. These figures are returned, and not kept.
     """
     if queries < 1:
         raise InputError(f"queries is {queries}, it must be at least 1")

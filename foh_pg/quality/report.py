@@ -215,8 +215,6 @@ def drawing(title: str, lines: dict[str, Points]) -> str:
 def rounded_up(value: float) -> float:
     """The next number of one digit, or of one digit and a half.
 
-    Examples
-    --------
     >>> [rounded_up(value) for value in (0, 0.71, 87, 1200)]
     [1.0, 0.8, 90.0, 1500.0]
     """

@@ -79,8 +79,6 @@ def judge(own: Sequence[frozenset[str]], suggested: Suggestions) -> dict[str, fl
     `calibration`: the mean difference between the chances and how often they were right, over tenths of the
     chance; None where there are no chances.
 
-    Examples
-    --------
     >>> judge([frozenset("a")] * 2, [[("a", 0.7), ("b", 0.2)], [("b", 0.7), ("a", 0.2)]])["calibration"]
     0.25
     """

@@ -47,26 +47,11 @@ DELETE FROM foh.run WHERE index = {id} AND id = ANY (ARRAY(
 
 @dataclass
 class Run:
-    """One run of an updater on one index.
+    """One run of an updater on one index, between two versions; these are equal if there was nothing to do.
 
-    Attributes
-    ----------
-    index, kind : str
-        The name of the index; build, rebuild, rollback or update.
-    from_version, to_version : int
-        Versions of the index before and after; equal where there was nothing to do.
-    rows : int
-        Stream entries consumed, or rows read by a build.
-    lists, rows_encoded : int
-        Lists encoded again, and rows in them.
-    stale : float or None
-        Share of the stored bits estimated to differ from those of the present hash functions.
-    phases : dict of str to float
-        Seconds by name of the phase.
-    metrics : dict
-        Figures on quality and on what was decided.
-    more : bool
-        Whether entries are left in the stream that were there when the run ended.
+    `rows` are entries of the stream, or rows that a build read; `lists` and `rows_encoded` were encoded
+    again; `stale` is the share of the stored bits estimated to differ from those of the present hash
+    functions; `phases` are seconds by name; `more` says that entries are left that were there at the end.
     """
 
     index: str

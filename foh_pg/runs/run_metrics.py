@@ -14,8 +14,6 @@ GROUPS = ("index", "exact", "random", "kept", "labels", "labels_vote", "labels_c
 def readable(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics of a run without what no run of ours writes; a note names what was left out.
 
-    Examples
-    --------
     >>> readable({"map": 0.5, "index": {"p10": 0.4}, "other": [1]})
     {'map': 0.5, 'index': {'p10': 0.4}, 'other': [1]}
     >>> readable({"index": {"p10": 0.4, "both10": None}})
@@ -53,8 +51,6 @@ def is_number(value: Any) -> bool:
 def duration(seconds: float) -> str:
     """A length of time as people say it.
 
-    Examples
-    --------
     >>> [duration(x) for x in (-1, 4.6, 119, 7300, 400_000)]
     ['0 s', '5 s', '119 s', '122 min', '111 h']
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,39 +23,9 @@ def field(documents: Documents, name: str, *inside: str) -> Field:
     return _Plain(documents, ".".join([name, *inside]))
 
 
-class Field(ABC):
-    """One entry of the metadata."""
+class _Json:
+    """An entry of a JSONB column, or what is inside of one."""
 
-    name: str
-
-    @abstractmethod
-    def equals(self, value: Any) -> sa.ColumnElement[bool]:
-        """Whether the entry has this value."""
-
-    @abstractmethod
-    def among(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
-        """Whether the entry has one of these values."""
-
-    @abstractmethod
-    def compares(
-        self, operator: Callable[[Any, Any], sa.ColumnElement[bool]], value: Any
-    ) -> sa.ColumnElement[bool]:
-        """Whether the operator holds between the entry and this value."""
-
-    @abstractmethod
-    def contains(self, value: Any) -> sa.ColumnElement[bool]:
-        """Whether this is one of the values of the entry."""
-
-    @abstractmethod
-    def exists(self) -> sa.ColumnElement[bool]:
-        """Whether there is such an entry."""
-
-    @abstractmethod
-    def text(self) -> sa.ColumnElement[str]:
-        """The entry as text."""
-
-
-class _Json(Field):
     def __init__(self, column: sa.Column[Any], *path: str) -> None:
         self.column = column
         self.path = path
@@ -127,7 +96,9 @@ class _Included(_Json):
         return operator(self.beside, sa.literal(known, self.beside.type))
 
 
-class _Plain(Field):
+class _Plain:
+    """An entry that is a column."""
+
     def __init__(self, documents: Documents, name: str) -> None:
         assert isinstance(documents.metadata, Mapping)
         if name not in documents.metadata:
@@ -165,6 +136,9 @@ class _Plain(Field):
 
     def text(self) -> sa.ColumnElement[str]:
         return sa.cast(self.value, sa.Text)
+
+
+Field = _Json | _Plain
 
 
 def labels_of(meta: Mapping[str, Any], names: Iterable[str]) -> list[str]:

@@ -198,10 +198,7 @@ def fill_samples(
 ) -> IntArray:
     """Fill samples up, in place, with some of the entries that join; return how many members each has now.
 
-    Parameters
-    ----------
-    centers : array (n,)
-        The position of the center that each entry joins.
+    `centers`: the position of the center that each entry joins.
     """
     order = rng.permutation(len(centers))
     order = order[np.argsort(centers[order], kind="stable")]

@@ -24,8 +24,6 @@ IntArray = npt.NDArray[np.int64]
 def bit_bytes(bits: int) -> int:
     """Bytes of one bit string in an array: two ints before it, and its end aligned.
 
-    Examples
-    --------
     >>> bit_bytes(33)
     16
     """
@@ -39,8 +37,6 @@ def page_of(groups: npt.NDArray[Any], sizes: IntArray, room: int = PAGE_BYTES) -
     entry that is longer than a page has one alone. Taking entries away from a page never makes it two. A page
     has `room` bytes for entries.
 
-    Examples
-    --------
     >>> page_of(np.array([7, 7, 7, 9]), np.array([4000, 4000, 4000, 4000]))
     array([0, 0, 1, 0])
     """
@@ -65,8 +61,6 @@ def filling_order(sizes: IntArray, room: int = PAGE_BYTES) -> IntArray:
 
     Beside a long part go the longest ones that still fit its page. `sizes`: bytes of the entries of each.
 
-    Examples
-    --------
     >>> filling_order(np.array([300, 7000, 5000, 600, 2000]), room=7600)
     array([1, 0, 2, 4, 3])
     """

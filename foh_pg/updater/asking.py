@@ -23,8 +23,6 @@ Ints = npt.NDArray[np.int64]
 def wanted_queries(labelled: int) -> int:
     """How many of so many rows with labels should ask.
 
-    Examples
-    --------
     >>> wanted_queries(1000), wanted_queries(100_000)
     (200, 300)
     """
@@ -57,8 +55,6 @@ def hold_out_enough(index: IndexRow, model: Model, rows: Rows) -> tuple[Bools, M
 def spread(rows: Ints, count: int) -> Ints:
     """So many of these rows at the most, at equal distances: the order of keys is often one of time.
 
-    Examples
-    --------
     >>> spread(np.arange(100), 3).tolist()
     [0, 49, 99]
     """

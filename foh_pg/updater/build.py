@@ -34,16 +34,8 @@ SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} AND m.learned > 
 def build(target: Target, index: str, *, progress: Progress | None = None) -> Run:
     """Place all rows of a table for the first time, with hash functions trained on a sample of them.
 
-    The table can be written to meanwhile. A build that was interrupted goes on where it was.
-
-    Parameters
-    ----------
-    target : str, connection or None
-        A DSN, an idle connection, or None for what libpq's environment variables say.
-    index : str
-        Name of the index.
-    progress : callable, optional
-        Called with phase, done and total.
+    `target` is a DSN, an idle connection, or None for what libpq's environment variables say. The table can
+    be written to meanwhile. A build that was interrupted goes on where it was.
     """
     with open_session(target) as session:
         return _train_and_fill(session, index, "build", progress)

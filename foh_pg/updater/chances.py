@@ -43,12 +43,7 @@ def learn_chances(
 ) -> tuple[float, float, float] | None:
     """What the chance of a label is computed from: foh.model.chances; None where too little is known.
 
-    Parameters
-    ----------
-    base, queries : Rows
-        Rows that vote, and rows with labels for which they vote. Queries that judge are passed over.
-    distances : array of shape (queries, base)
-        By these the nearest rows are found.
+    The rows of the base vote for the labels of the queries, the nearest by `distances` (queries, base).
     """
     teaching = ~judging(queries.keys)
     if not teaching.any():

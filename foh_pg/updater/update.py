@@ -48,20 +48,9 @@ def update(
 ) -> Run:
     """Merge the stream of an index into its lists, batch by batch, and learn from it on the way.
 
-    Parameters
-    ----------
-    target : str, connection or None
-        A DSN, an idle connection, or None for what libpq's environment variables say.
-    index : str
-        Name of the index.
-    batch_size : int
-        Entries of the stream per transaction.
-    max_seconds : float, optional
-        No batch is begun after that; `Run.more` says whether entries are left.
-    full : bool
-        Encode everything again from the source, and choose new centers.
-    progress : callable, optional
-        Called with phase, done and total.
+    `target` is a DSN, an idle connection, or None for what libpq's environment variables say. After
+    `max_seconds` no batch is begun; `Run.more` says whether entries are left. With `full` everything is read
+    and encoded again, and centers are chosen again.
     """
     if batch_size < 1:
         raise BuildError(f"batch_size is {batch_size}, it must be at least 1")

@@ -12,8 +12,6 @@ class Backoff:
 
     `first`, `cap`: seconds before the first new attempt, and at the most.
 
-    Examples
-    --------
     >>> backoff = Backoff(1, 60, random.Random(0))
     >>> [round(backoff.fail()) for _ in range(8)]
     [1, 2, 3, 5, 12, 22, 57, 39]

@@ -143,8 +143,6 @@ class Counters:
     def text(self) -> str:
         """Everything that has a value.
 
-        Examples
-        --------
         >>> counters = Counters()
         >>> counters.add("foh_rows_total", 3, index='a "b"')
         >>> [line for line in counters.text().splitlines() if "foh_rows_total{" in line]

@@ -129,16 +129,12 @@ def check_saves_and_loads(make: Factory) -> None:
 
 
 def check_refuses_bad_states(make: Factory) -> None:
-    """Another format, a missing array and a changed number are clear errors."""
+    """Another format, and what is no state at all, are clear errors."""
     X, Y = sample()
     learner = make(bits=8).partial_fit(X, Y)
     good = learner.state()
     message = raises(StateError, lambda: type(learner).from_state({**good, "format": np.array(999)}))
     assert "999" in message
-    missing = {key: array for key, array in good.items() if key != "learned/projection_"}
-    assert "damaged" in raises(StateError, lambda: type(learner).from_state(missing))
-    changed = {**good, "learned/mean_": good["learned/mean_"] + 1}
-    assert "damaged" in raises(StateError, lambda: type(learner).from_state(changed))
     raises(StateError, lambda: type(learner).from_state({}))
 
 

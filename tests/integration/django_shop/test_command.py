@@ -52,6 +52,15 @@ def test_exit_codes(migrated: Database) -> None:
         foh("status", "--database", "other")
 
 
+def test_doctor(migrated: Database) -> None:
+    migrated.connect(None).execute("UPDATE foh.code SET digest = 'older'")
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(CommandError, match="something is wrong") as caught:
+        call_command("foh", "doctor", stdout=out, stderr=err, no_color=True)
+    assert caught.value.returncode == 5
+    assert "-> foh-pg migrate" in out.getvalue()
+
+
 def test_the_role_that_django_assumes(shop: Any) -> None:
     settings = connections["default"].settings_dict["OPTIONS"]
     settings["assume_role"] = "app_owner"

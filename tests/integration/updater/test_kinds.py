@@ -92,9 +92,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "ip": {"distance": "ip"},
     "partitioned": {"partitioned": True},
     "a name of forty letters": {"name": "n" * 40, "key": "text"},
-    "symmetric": {"label_weight": 0.0},
+    "symmetric": {"options": {"label_weight": 0.0}},
     "forget": {"options": {"forget": 0.9}},
-    "centers": {"centers": 10},
+    "centers": {"options": {"centers": 10}},
 }
 
 

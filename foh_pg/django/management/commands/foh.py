@@ -18,8 +18,9 @@ COMMANDS = {
     "check": "Verify what the indexes promise on the live data. Exit code 3 if a promise is broken.",
     "build": "Place the rows that a table had before its index.",
     "evaluate": "Measure the indexes by label and by nearness.",
+    "doctor": "Say what is wrong with schema foh and the indexes of a database, and how to put it right.",
 }
-MEANINGS = {3: "promises are broken", 4: "another updater is at work on an index", 5: "an index is not well"}
+MEANINGS = {3: "promises are broken", 4: "another updater is at work on an index", 5: "something is wrong"}
 
 
 class Command(BaseCommand):
@@ -48,7 +49,7 @@ class Command(BaseCommand):
             known = ", ".join(connections)
             raise CommandError(f"there is no database {alias!r} in the settings; there are {known}")
         names = options["indexes"] or declared_names(alias)
-        if not names and command != "status":
+        if not names and command not in ("status", "doctor"):
             raise CommandError("no model declares a FohIndex: name the indexes")
         try:
             where = dsn(connections[alias])
@@ -71,6 +72,8 @@ class Command(BaseCommand):
         if command == "status":
             # Without names: all indexes of the database.
             return [given]
+        if command == "doctor":
+            return [[]]
         return [[name] for name in names]
 
     def _run(self, arguments: list[str]) -> int:
