@@ -29,6 +29,9 @@ lint: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/python tools/async_to_sync.py --check
 
+# Some environments ask Python to keep no compiled files. Every process of the tests would compile all it imports then.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Four on two cores: tests wait for servers more than they compute. Neighbors stay together, since they share
 # what is dear to make, and whoever is done takes over from the others.
 test: lint

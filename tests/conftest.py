@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from foh_pg.postgres.embedded import INSTALLATIONS, EmbeddedServer, installation
@@ -26,6 +27,14 @@ from tests.support.postgres import (
     Servers,
     docker_answers,
 )
+
+# Machines that run tests are shared and slow at times: a slow example is not a wrong one, and the same examples every
+# time tell a change from chance. `--hypothesis-profile=searching` looks for new ones.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)
+)
+settings.register_profile("searching", settings.get_profile("steady"), derandomize=False)
+settings.load_profile("steady")
 
 SERVERS = pytest.StashKey[Servers]()
 TESTS = Path(__file__).parent
@@ -90,6 +99,8 @@ def use_memory() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     use_memory()
+    # A server of a busy machine may take longer to start or to stop than the minute that pg_ctl waits.
+    os.environ.setdefault("PGCTLTIMEOUT", "600")
     shared = getattr(config, "workerinput", {}).get("foh_servers")
     # Below /tmp and not below pytest's own directory: the path of a Unix socket is short.
     servers = Servers(Path(shared or tempfile.mkdtemp(prefix="foh-test-")))
@@ -140,7 +151,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
         versions = chosen_versions(metafunc.config)
         newest = concerns_clients(metafunc.definition.path) and not metafunc.config.getoption("--pg")
-        if newest or metafunc.definition.get_closest_marker("one_version"):
+        marker = metafunc.definition.get_closest_marker("one_version")
+        if newest or (marker is not None and "but" not in marker.kwargs):
             versions = versions[:1]
         ids = [f"pg{version}" if version else "given" for version in versions]
         metafunc.parametrize("server", versions, ids=ids, indirect=True, scope="session")
@@ -153,9 +165,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     newest = chosen_versions(config)[0]
 
     def is_left_out(item: pytest.Item) -> bool:
-        case = getattr(item, "callspec", None)
-        version = newest if case is None else case.params.get("server", newest)
-        return version != newest and item.get_closest_marker("one_version") is not None
+        case, marker = getattr(item, "callspec", None), item.get_closest_marker("one_version")
+        if case is None or marker is None or case.params.get("server", newest) == newest:
+            return False
+        kept = marker.kwargs.get("but")
+        return kept is None or any(case.params[name] not in values for name, values in kept.items())
 
     left_out = [item for item in items if is_left_out(item)]
     if left_out:
@@ -196,9 +210,17 @@ def new_database(server: Server) -> Iterator[Callable[..., Database]]:
 
 
 @pytest.fixture
-def database(new_database: Callable[..., Database], server: Server) -> Database:
-    """A fresh database with pgvector in schema `extensions`, and ours, installed by `installer`."""
-    return new_database(template=server.template)
+def database(
+    request: pytest.FixtureRequest,
+    copy_of: Callable[..., Database],
+    new_database: Callable[..., Database],
+    server: Server,
+) -> Database:
+    """A database with pgvector in schema `extensions` and ours: fresh, or as the function left it that the marker
+    `prepared` names.
+    """
+    marker = request.node.get_closest_marker("prepared")
+    return copy_of(marker.kwargs["by"]) if marker else new_database(template=server.template)
 
 
 @pytest.fixture(scope="session")

@@ -10,19 +10,25 @@ from click.testing import CliRunner
 from foh_pg.cli import app
 from foh_pg.updater import rebuild
 from tests.acceptance.test_cli import CommandLine
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, text, vectors
 
 BASE = vectors(60)
 QUERY = text(BASE[7])
 
 
-@pytest.fixture
-def shop(database: Database) -> Shop:
+def stock(database: Database) -> None:
     shop = Shop(database.connect("app_owner"), options={"centers": 4})
     shop.fill(range(60), BASE, label=[f"row {n}" for n in range(60)], price=[float(n) for n in range(60)])
     rebuild(database.dsn(), "items")
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=stock)
+
+
+@pytest.fixture
+def shop(database: Database) -> Shop:
+    return Shop(database.connect("app_owner"), create=False)
 
 
 @pytest.fixture
@@ -31,11 +37,11 @@ def cli(shop: Shop, database: Database) -> CommandLine:
 
 
 def test_columns_named_like_ours(database: Database) -> None:
-    shop = Shop(database.connect("app_owner"), key="distance")
+    shop = Shop(database.connect("app_owner"), key="distance", source="public.named", index="named")
     shop.run("ALTER TABLE {source} ADD score int DEFAULT 9")
     shop.fill(range(10), BASE[:10])
     cli = CommandLine(database)
-    found = cli("search", "items", "--vector", QUERY, "-k1", "--columns", "score", "--json").stdout
+    found = cli("search", "named", "--vector", QUERY, "-k1", "--columns", "score", "--json").stdout
     [row] = json.loads(found)
     assert list(row) == ["distance", "score", "foh_distance", "foh_score"]
     assert (row["distance"], row["score"]) == (7, 9)

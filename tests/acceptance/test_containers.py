@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import foh_pg
 from tests.support.postgres import Server
+from tests.support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "containers.md"
@@ -204,16 +204,13 @@ def test_the_commands_of_compose(private_server: Server, image: Path, tmp_path: 
             port = found[1] if found else port
             if "rows=3000" in line:
                 break
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as page:
             assert "products" in page.read().decode()
         [healthcheck] = re.findall(r"CMD (\[.*\])", given("HEALTHCHECK")[0])
-        end = time.monotonic() + 60
-        while (done := run(json.loads(healthcheck), "watch")).returncode and time.monotonic() < end:
-            time.sleep(0.2)
-        assert done.returncode == 0, done.stdout + done.stderr
+        until(lambda: run(json.loads(healthcheck), "watch").returncode == 0, "the watcher is healthy")
         [signalled] = given("STOPSIGNAL")
         watcher.send_signal(signal.Signals[signalled])
-        assert watcher.wait(timeout=60) == 0
+        assert watcher.wait(PATIENCE) == 0
     finally:
         watcher.kill()
         watcher.wait()

@@ -7,7 +7,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -24,6 +23,7 @@ from foh_pg.quality.evaluate import evaluate
 from foh_pg.watcher.counters import METRICS
 from tests.support.digits import create_index, create_table, insert
 from tests.support.postgres import Database
+from tests.support.waiting import until
 from tests.support.watching import Watch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,11 +190,8 @@ def shown(address: str, query: str) -> bool:
 
 
 def wait_for(address: str, queries: dict[str, str]) -> None:
-    end, left = time.monotonic() + 120, dict(queries)
-    while left:
-        assert time.monotonic() < end, f"nothing is shown by: {left}"
-        left = {title: query for title, query in left.items() if not shown(address, query)}
-        time.sleep(0.2)
+    for title, query in queries.items():
+        until(lambda query=query: shown(address, query), f"{title!r} shows something", pause=0.2)
 
 
 def test_every_panel_shows_something(prometheus: str, connection: psycopg.Connection[Any]) -> None:

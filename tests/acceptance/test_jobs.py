@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
@@ -23,6 +22,7 @@ from click.testing import CliRunner
 from foh_pg.cli import app
 from foh_pg.cli import commands as commands_of_ours
 from tests.support.postgres import Database
+from tests.support.waiting import until
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "jobs.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -254,11 +254,8 @@ class TestPgCron:
             noted.execute("UPDATE foh.products_stream SET written_at = now() - interval '1 hour'")
             ended = "SELECT jobid, status FROM cron.job_run_details WHERE jobid = ANY (%s)"
             wanted = set(zip(started, ("succeeded", "succeeded"), strict=True))
-            end = time.monotonic() + 60
             try:
-                while not wanted <= set(cron.execute(ended, [started]).fetchall()):
-                    assert time.monotonic() < end, cron.execute("TABLE cron.job_run_details").fetchall()
-                    time.sleep(0.2)
+                until(lambda: wanted <= set(cron.execute(ended, [started]).fetchall()), "both jobs succeed")
             finally:
                 for job in started:
                     cron.execute("SELECT cron.unschedule(%s::bigint)", [job])

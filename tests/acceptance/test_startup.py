@@ -14,8 +14,8 @@ import pytest
 import foh_pg
 from foh_pg.cli import app
 from foh_pg.cli.commands import SUMMARIES, load
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, text, vectors
 
 # What no command should import without need: each takes longer than the rest of a start.
 DEAR = {

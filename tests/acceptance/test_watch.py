@@ -120,7 +120,7 @@ def test_gives_up_a_run_when_asked_to_stop(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
     """Asked to stop in the middle, a run rolls back, and nothing is lost."""
-    watcher, blocker = start_blocked(streamed, database, watch)
+    watcher, blocker = start_blocked(streamed, database, watch, "--grace=600")
     watcher.process.send_signal(signal.SIGTERM)
     blocker.rollback()
     assert watcher.join() == 0, watcher.said
@@ -148,7 +148,7 @@ def test_cancels_a_statement_that_takes_too_long_to_end(
 def test_asked_twice_it_ends_at_once(
     streamed: Connection, database: Database, watch: Callable[..., Watch]
 ) -> None:
-    watcher, blocker = start_blocked(streamed, database, watch)
+    watcher, blocker = start_blocked(streamed, database, watch, "--grace=600")
     watcher.process.send_signal(signal.SIGTERM)
     watcher.wait(lambda: watcher.get("/healthz")[1].find('"stopping": true') > 0)
     assert watcher.end() == 128 + signal.SIGTERM

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import string
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +23,7 @@ from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from foh_pg.watcher.watch import Settings, Watcher
 from tests.citus.conftest import Cluster
 from tests.support.digits import create_index, digits, insert, vector
+from tests.support.waiting import until
 
 
 class Base(DeclarativeBase):
@@ -474,10 +474,7 @@ def test_a_watcher_takes_in_what_waits_on_the_nodes(cluster: Cluster, owner: psy
     thread.start()
     try:
         insert(cluster.on_worker(0), range(400, 430))
-        deadline = time.monotonic() + 60
-        while index.status()["rows"] < 430:
-            assert time.monotonic() < deadline, index.status()
-            time.sleep(0.05)
+        until(lambda: index.status()["rows"] >= 430, "the watcher takes in what waits")
     finally:
         watcher.stop()
         thread.join()

@@ -48,9 +48,7 @@ def prepare(database: Database) -> None:
     insert(connection, range(600, 1000))
 
 
-@pytest.fixture
-def database(copy_of: Callable[..., Database]) -> Database:
-    return copy_of(prepare)
+pytestmark = pytest.mark.prepared(by=prepare)
 
 
 @pytest.fixture
@@ -312,6 +310,7 @@ def test_reader_sees_one_version(prepared: Connection, database: Database) -> No
     reader.rollback()
 
 
+@pytest.mark.one_version
 def test_writers_throughout(prepared: Connection, database: Database) -> None:
     """Nothing is lost, and no search comes back with less than there is."""
     stop = threading.Event()

@@ -26,14 +26,13 @@ from tests.faults.oracle import differences
 from tests.faults.storm import FORMS, SEARCHERS, UPDATERS, WRITERS, Form, Storm, Tally
 from tests.faults.victim import is_lost
 from tests.support.postgres import Database, Server
+from tests.support.waiting import until
 
 Connection = psycopg.Connection[Any]
 
 SECONDS = {18: 60}
 FEWER_SECONDS = 15
 ROUND_SECONDS = 6.0
-# How long a server may take to come back, or an updater to end: far longer than it does.
-PATIENCE = 120
 
 # Durable, as in production: what was committed must be there after a crash. Vacuum takes part.
 SETTINGS = {"max_connections": "60", "autovacuum_naptime": "1s", "shared_buffers": "64MB"}
@@ -179,13 +178,6 @@ def answers(ask: Callable[[], Any]) -> bool:
             raise
         return False
     return True
-
-
-def until(fact: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not fact():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.02)
 
 
 DAMAGE = {

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from psycopg import sql
@@ -31,13 +31,6 @@ from foh_pg.postgres.binary_copy import (
 )
 
 TEMPORARY = sql.Identifier("copied")
-
-# Each example makes its table anew, and the classes hold nothing: fixtures and instances may be shared.
-against_the_server = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
-)
 
 
 def whole(connection: psycopg.Connection[Any], columns: list[Any], **options: Any) -> list[tuple[Any, ...]]:
@@ -87,7 +80,6 @@ def plain_keys(kind: str, array: np.ndarray[Any, Any]) -> list[Any]:
 @pytest.mark.parametrize(("vector", "bits"), [("vector", 32), ("halfvec", 16)])
 class TestKeysAndVectors:
     @given(data=st.data())
-    @against_the_server
     def test_round_trip(
         self, connection: psycopg.Connection[Any], kind: str, vector: str, bits: int, data: st.DataObject
     ) -> None:
@@ -135,7 +127,6 @@ class TestScalars:
 
 class TestCodes:
     @given(data=st.data())
-    @against_the_server
     def test_round_trip(self, connection: psycopg.Connection[Any], data: st.DataObject) -> None:
         bits = data.draw(st.integers(1, 130))
         digits = data.draw(
@@ -159,7 +150,6 @@ class TestCodes:
 class TestArrays:
     @pytest.mark.parametrize("kind", KEYS)
     @given(data=st.data())
-    @against_the_server
     def test_lists_of_keys_and_codes(
         self, connection: psycopg.Connection[Any], kind: str, data: st.DataObject
     ) -> None:
@@ -188,7 +178,6 @@ class TestArrays:
 
     @pytest.mark.parametrize(("kind", "element"), [("text", TEXT), ("int4", INT4)])
     @given(data=st.data())
-    @against_the_server
     def test_labels_with_nulls(
         self, connection: psycopg.Connection[Any], kind: str, element: Any, data: st.DataObject
     ) -> None:
@@ -224,7 +213,6 @@ class TestArrays:
 
 class TestNulls:
     @given(data=st.data())
-    @against_the_server
     def test_round_trip(self, connection: psycopg.Connection[Any], data: st.DataObject) -> None:
         """A stream: a key or none, a code or none, labels or none."""
         count = data.draw(st.integers(1, 12))

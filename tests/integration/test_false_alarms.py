@@ -24,6 +24,7 @@ def digit(connection: Connection) -> Connection:
     return connection
 
 
+@pytest.mark.one_version(but={"how": ["check"]})
 @pytest.mark.parametrize("how", ["check", "repair", "parts"])
 def test_while_the_table_is_truncated(
     digit: Connection, database: Database, superuser: Connection, how: str
@@ -62,6 +63,7 @@ def test_with_quoted_identifiers(digit: Connection) -> None:
     assert violations(digit) == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("options", ['{"max_stale": 0.001}', '{"budget": 10}'])
 def test_after_alter_index(digit: Connection, options: str) -> None:
     digit.execute("SELECT foh.alter_index('digits', %s)", [options])
@@ -70,6 +72,7 @@ def test_after_alter_index(digit: Connection, options: str) -> None:
     assert violations(digit) == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("labels", ["label", None])
 def test_an_only_row(connection: Connection, database: Database, labels: str | None) -> None:
     """The row is the mean: rounding alone decides its bits."""

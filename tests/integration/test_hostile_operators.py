@@ -253,6 +253,7 @@ def run(command: list[str], dsn: str) -> None:
     assert result.exit_code == 0, (command, result.output, result.exception)
 
 
+@pytest.mark.one_version
 def test_commands(hostile: Database) -> None:
     for command in COMMANDS:
         run(command, hostile.dsn())
@@ -331,6 +332,7 @@ def test_scripts(hostile: Database) -> None:
     superuser.execute(migrations.offline(owner="app_owner").encode())
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("given", ["dsn", pytest.param("connection", marks=pytest.mark.one_version)])
 def test_updaters(hostile: Database, given: str) -> None:
     target: Any = hostile.dsn() if given == "dsn" else hostile.connect(autocommit=False)

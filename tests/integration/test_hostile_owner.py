@@ -184,10 +184,8 @@ class Attack:
 
     def __init__(self, database: Database, attacker: str) -> None:
         self.database, self.attacker = database, attacker
-        superuser = database.connect(None)
-        install_pgvector(superuser)
         names = [sql.Identifier(database.name), sql.Identifier(attacker)]
-        superuser.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(*names))
+        database.server.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(*names))
 
     def install(self) -> None:
         migrate(self.database.connect(self.attacker))
@@ -213,13 +211,37 @@ class Attack:
         ).fetchall()
 
 
-@pytest.fixture
-def attack(server: Server) -> Iterator[Attack]:
-    database, attacker = server.create_database(), new_role(server)
+@pytest.fixture(scope="module")
+def attacker(server: Server) -> Iterator[str]:
+    name = new_role(server)
+    yield name
+    server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def prepared(server: Server, attacker: str) -> Iterator[tuple[Database, Database]]:
+    """A database with pgvector alone, and one in which the attacker has installed foh and planted code."""
+    empty = server.create_database()
+    install_pgvector(empty.connect(None))
+    empty.disconnect()
+    planted = server.create_database(template=empty.name)
+    Attack(planted, attacker).install()
+    planted.disconnect()
+    yield empty, planted
+    planted.drop()
+    empty.drop()
+
+
+def attack_on(original: Database, attacker: str) -> Iterator[Attack]:
+    """A copy of a database; it goes with the transactions that a failure left open in it."""
+    database = original.server.create_database(template=original.name)
     yield Attack(database, attacker)
-    # First the database, with the transactions that a failure left open in it and with what the role owns there.
     database.drop()
-    server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(attacker)))
+
+
+@pytest.fixture
+def attack(prepared: tuple[Database, Database], attacker: str) -> Iterator[Attack]:
+    yield from attack_on(prepared[0], attacker)
 
 
 @pytest.fixture
@@ -239,11 +261,11 @@ def new_role(server: Server) -> str:
 
 
 @pytest.fixture
-def planted(attack: Attack) -> Attack:
-    attack.install()
-    return attack
+def planted(prepared: tuple[Database, Database], attacker: str) -> Iterator[Attack]:
+    yield from attack_on(prepared[1], attacker)
 
 
+@pytest.mark.one_version(but={"to": ["head"]})
 @pytest.mark.parametrize("name", HARMLESS)
 @pytest.mark.parametrize("to", ["head", "base"])
 def test_it_runs_as_the_owner(planted: Attack, name: str, to: str) -> None:
@@ -411,18 +433,10 @@ class TestBeforeTheFirstMigration:
 @pytest.mark.parametrize(
     "name",
     [
-        'quo"te',
-        "quo'te",
-        "back\\slash",
-        "new\nline",
-        "$foh$",
+        "quo\"te quo'te back\\slash new\nline",
+        "$foh$ $foh_file0$ {body} {owner} %s%(x)s:y",
         "$foh_do0$;SELECT 1;SELECT $foh_do0$",
-        "$foh_file0$",
-        "{body}",
-        "{owner}",
-        "Größe あ\\'",
-        "a b;--",
-        "%s%(x)s:y",
+        "Größe あ\\' a b;--",
     ],
 )
 def test_names_of_roles(new_database: Callable[..., Database], name: str) -> None:

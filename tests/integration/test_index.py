@@ -15,20 +15,26 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from foh_pg import AsyncIndex, Index, Match
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.updater import build, rebuild
-from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support import digits
 from tests.support.postgres import Database, Server
+from tests.support.shop import Shop, exact_distance, text, vectors
 
 QUERY = vectors(1, seed=5)[0]
 BASE = vectors(200)
 
 
-@pytest.fixture
-def shop(database: Database) -> Shop:
+def stock(database: Database) -> None:
     shop = Shop(database.connect("app_owner"), options={"centers": 8})
     shop.fill(range(200), BASE, price=[float(n) for n in range(200)])
     rebuild(database.dsn(), "items")
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=stock)
+
+
+@pytest.fixture
+def shop(database: Database) -> Shop:
+    return Shop(database.connect("app_owner"), create=False)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
@@ -152,7 +152,7 @@ HAYSTACK = st.recursive(
     ),
     max_leaves=8,
 )
-FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+FUZZ = settings(max_examples=200)
 
 
 def deep(levels: int) -> dict[str, Any]:

@@ -162,6 +162,7 @@ def test_an_administrator_installs_for_the_application(cloud: Database) -> None:
     assert {name for name in left if not name.startswith("right on table product")} == set()
 
 
+@pytest.mark.one_version
 def test_uninstall_leaves_nothing(cloud: Database) -> None:
     """`foh-pg migrate --to base` alone: with an index at work, rows in its stream, and roles that were granted it."""
     admin = customer(cloud, "CREATEROLE")
@@ -183,6 +184,7 @@ def test_uninstall_leaves_nothing(cloud: Database) -> None:
     admin.execute("DROP TABLE product")
 
 
+@pytest.mark.one_version
 def test_statement_timeouts_of_the_role_do_not_end_a_run(cloud: Database) -> None:
     role = customer(cloud)
     make_table(role)

@@ -9,19 +9,25 @@ import pytest
 from psycopg import sql
 
 from foh_pg.updater import rebuild, update
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database, Server
+from tests.support.shop import Shop, text, vectors
 
 QUERY = vectors(1, seed=5)[0]
 TABLES = ("projection", "center", "list", "item", "stream")
 
 
-@pytest.fixture
-def shop(database: Database) -> Shop:
+def stock(database: Database) -> None:
     shop = Shop(database.connect("app_owner"))
     shop.fill(range(100), vectors(100))
     shop.install(centers=5)
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=stock)
+
+
+@pytest.fixture
+def shop(database: Database) -> Shop:
+    return Shop(database.connect("app_owner"), create=False)
 
 
 def grant(connection: psycopg.Connection, name: str | None = "items", **roles) -> list[tuple]:

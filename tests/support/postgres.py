@@ -30,8 +30,10 @@ VERSIONS = (18, 16)
 PASSWORD = "foh_test"
 ROLES = {"installer": "CREATEROLE", "app_owner": "", "app_writer": "", "app_reader": ""}
 
-# What a crash would lose is a test database. Durable settings would make each of them slow.
+# What a crash would lose is a test database. Durable settings would make each of them slow. Statistics change when a
+# test says so and at no other moment: plans, and with them what a search reads, would depend on the time otherwise.
 SETTINGS = {
+    "autovacuum": "off",
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",

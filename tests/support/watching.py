@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from http.client import HTTPConnection
+
+from tests.support.waiting import PATIENCE, until
 
 
 class Watch:
@@ -34,13 +35,14 @@ class Watch:
     def said(self) -> str:
         return "\n".join(self.lines)
 
-    def wait(self, what: Callable[[], bool], seconds: float = 120) -> None:
-        """Wait until something is so; how long says nothing about the watcher, only about the machine."""
-        end = time.monotonic() + seconds
-        while not what():
+    def wait(self, what: Callable[[], bool]) -> None:
+        """Wait until something is so, or the watcher has ended."""
+
+        def is_so() -> bool:
             assert self.process.poll() is None, f"the watcher ended: {self.said}"
-            assert time.monotonic() < end, f"in vain: {self.said}"
-            time.sleep(0.05)
+            return what()
+
+        until(is_so, lambda: self.said, pause=0.05)
 
     def wait_for_line(self, pattern: str) -> None:
         self.wait(lambda: re.search(pattern, self.said) is not None)
@@ -54,7 +56,7 @@ class Watch:
 
     def ask(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
         """Status, headers and body of an answer."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         return answer.status, dict(answer.headers), answer.read().decode()
@@ -77,8 +79,8 @@ class Watch:
 
     def join(self) -> int:
         """Wait for its end; give its exit code."""
-        code = self.process.wait(timeout=120)
-        self._reader.join(timeout=30)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         return code
 
     def kill(self) -> None:

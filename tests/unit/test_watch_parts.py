@@ -49,7 +49,7 @@ def test_an_index_that_is_gone_is_counted_no_longer() -> None:
 
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request(method, path)
     answer = connection.getresponse()
     return answer.status, answer.headers["Content-Type"], answer.read().decode()

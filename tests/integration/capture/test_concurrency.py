@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Condition, Event
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from tests.support.recorded import (
     text,
     vectors,
 )
+from tests.support.waiting import PATIENCE
 
 X = vectors(400)
 
@@ -225,32 +226,37 @@ class TestVersions:
     def test_code_home_and_version_are_of_one_snapshot(self, items: Connection, database: Database) -> None:
         """While versions come and go, no entry mixes the hash functions of one with centers of another."""
         add_centers(items, X[:3])
-        stop = Event()
+        stop, switched, version = Event(), Condition(), 1
 
-        def update() -> int:
+        def update() -> None:
+            nonlocal version
             updater = database.connect(autocommit=False)
-            version = 1
             while not stop.is_set():
-                version += 1
-                install_version(updater, version, X[10:12])
+                install_version(updater, version + 1, X[10:12])
                 updater.commit()
-            return version
+                with switched:
+                    version += 1
+                    switched.notify_all()
 
         def write(number: int) -> None:
             session = database.connect()
-            for key in range(number * 60, number * 60 + 60):
-                insert(session, key, X[key])
+            for at in range(60):
+                # However the machine shares its time: the rows before may have seen the next version, those after see a newer one.
+                if at % 20 == 10:
+                    with switched:
+                        newer = version + 2
+                        assert switched.wait_for(lambda newer=newer: version >= newer, PATIENCE)
+                insert(session, number * 60 + at, X[number * 60 + at])
 
         original = projection(items)
         with ThreadPoolExecutor(5) as pool:
             updating = pool.submit(update)
             list(pool.map(write, range(4)))
             stop.set()
-            versions = updating.result()
+            updating.result()
         mirrored = -original[0], -original[1] - 1e-9
         found = newest(items)
         assert len({entry.version for entry in found.values()}) > 2
-        assert versions > 3
         for key, entry in found.items():
             hash_functions = original if entry.version % 2 else mirrored
             assert entry.code == expected_code(hash_functions, X[key]), entry

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import psycopg
@@ -12,6 +11,7 @@ from psycopg import errors
 
 from tests.support.postgres import Database
 from tests.support.recorded import Connection, create_index, create_table, insert, problems, vectors
+from tests.support.waiting import until
 
 X = vectors(200)
 
@@ -49,11 +49,12 @@ class Calling:
 
     def wait_until_it_waits(self, observer: psycopg.Connection[Any]) -> None:
         waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = %s AND NOT granted)"
-        deadline = time.monotonic() + 60
-        while observer.execute(waits, [self.connection.info.backend_pid]).fetchone() != (True,):
-            assert time.monotonic() < deadline
+
+        def waits_now() -> bool:
             assert self._thread.is_alive(), self.error
-            time.sleep(0.01)
+            return observer.execute(waits, [self.connection.info.backend_pid]).fetchone() == (True,)
+
+        until(waits_now, self.call)
 
     def join(self) -> None:
         self._thread.join()

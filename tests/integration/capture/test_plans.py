@@ -60,8 +60,7 @@ def test_nothing_is_scanned_for_each_row(connection: Connection, form: str) -> N
     assert problems(connection) == []
 
 
-@pytest.mark.parametrize("deferred", ["off", "on"])
-@pytest.mark.parametrize("kind", ["int", "uuid", "text"])
+@pytest.mark.parametrize(("kind", "deferred"), [("int", "off"), ("uuid", "on"), ("text", "off")])
 def test_an_update_of_many_rows_after_one(connection: Connection, kind: str, deferred: str) -> None:
     """Old and new rows meet in a hash or a merge join: compared each with each, they would take minutes."""
     connection.execute(
@@ -76,16 +75,16 @@ def test_an_update_of_many_rows_after_one(connection: Connection, kind: str, def
         connection.execute("UPDATE items SET note = note - 1")
         connection.execute("UPDATE items SET embedding = embedding OPERATOR(extensions.+) embedding")
     connection.execute("SET foh.defer = on")
-    connection.execute(fill, [text(X[2]), 1, 60_000])
+    connection.execute(fill, [text(X[2]), 1, 40_000])
     connection.execute("SELECT set_config('foh.defer', %s, false)", [deferred])
     before = entries(connection)
-    # A loop in a loop is ended here; a join takes a second at the most.
-    connection.execute("SET statement_timeout = '60s'")
+    # A loop in a loop, which would take many minutes, is ended here; a join takes a second on an idle machine.
+    connection.execute("SET statement_timeout = '120s'")
     connection.execute("UPDATE items SET note = note + 1")
     assert entries(connection) == before
     connection.execute("UPDATE items SET embedding = %s WHERE note %% 8000 = 1", [text(X[3])])
     connection.execute("UPDATE items SET note = note + 1, embedding = %s WHERE note < 0", [text(X[3])])
-    assert len(entries(connection)) == len(before) + 7 + 1
+    assert len(entries(connection)) == len(before) + 5 + 1
 
 
 def test_compiling_is_off(connection: Connection) -> None:

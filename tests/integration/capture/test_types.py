@@ -31,6 +31,7 @@ UNUSABLE = "the embedding of a row cannot be used (dimensions, NULL, NaN or infi
 
 
 class TestKeys:
+    @pytest.mark.one_version(but={"form": ["statement"], "type_": ["bigint", "uuid", "varchar(40)"]})
     @pytest.mark.parametrize(
         ("type_", "first", "second"),
         [
@@ -69,6 +70,7 @@ class TestKeys:
 
 
 class TestEmbeddings:
+    @pytest.mark.one_version(but={"distance": ["cosine"]})
     @pytest.mark.parametrize(
         "type_", ["extensions.vector(8)", "extensions.vector", "extensions.halfvec(8)", "extensions.halfvec"]
     )
@@ -83,6 +85,7 @@ class TestEmbeddings:
         assert codes(connection) == expected_codes(connection, {1: X[1], 2: X[3]})
         assert len(entries(connection)) == 3
 
+    @pytest.mark.one_version(but={"form": ["statement"]})
     @pytest.mark.parametrize("type_", ["real[]", "double precision[]"])
     @pytest.mark.parametrize("form", ["statement", "row"])
     def test_arrays(self, connection: Connection, type_: str, form: str) -> None:
@@ -122,6 +125,7 @@ class TestEmbeddings:
         connection.execute("UPDATE items SET embedding = %s", [X[1].tolist()])
         assert codes(connection) == expected_codes(connection, {1: X[1], 2: X[1]})
 
+    @pytest.mark.one_version(but={"distance": ["cosine"]})
     @pytest.mark.parametrize("value", [1e39, 1e300, 1e-300, -1e-50, 3.4e38, -3.39e38])
     @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
     def test_numbers_at_the_edge_of_a_real(self, connection: Connection, value: float, distance: str) -> None:
@@ -174,6 +178,7 @@ class TestEmbeddings:
 
 
 class TestLabels:
+    @pytest.mark.one_version(but={"type_": ["text", "color[]", "hues", "jsonb"]})
     @pytest.mark.parametrize(
         ("type_", "value", "names"),
         [

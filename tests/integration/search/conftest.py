@@ -4,8 +4,25 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.integration.search.shop import Shop, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, vectors
+
+
+def stock(database: Database) -> None:
+    """200 rows in 8 lists, an empty stream."""
+    shop = Shop(database.connect("app_owner"))
+    shop.fill(range(200), vectors(200))
+    shop.install(centers=8)
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, copy_of: Callable[..., Database]) -> Database:
+    """Stocked for tests that ask for `shop` and make none of their own."""
+    names = request.fixturenames
+    if "shop" in names and "new_shop" not in names and not request.node.get_closest_marker("prepared"):
+        return copy_of(stock)
+    found: Database = request.getfixturevalue("database")  # that of all tests
+    return found
 
 
 @pytest.fixture
@@ -19,9 +36,6 @@ def new_shop(database: Database) -> Callable[..., Shop]:
 
 
 @pytest.fixture
-def shop(new_shop: Callable[..., Shop]) -> Shop:
-    """200 rows in 8 lists, an empty stream."""
-    shop = new_shop()
-    shop.fill(range(200), vectors(200))
-    shop.install(centers=8)
-    return shop
+def shop(database: Database) -> Shop:
+    """What `stock` has made."""
+    return Shop(database.connect("app_owner"), create=False)

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.integration.search.shop import Shop, exact_distance, vectors
+from tests.support.shop import Shop, exact_distance, vectors
 
 QUERY = vectors(1, seed=5)[0]
 

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, text, vectors
 
 QUERY = vectors(1, seed=5)[0]
 NEW = vectors(40, seed=3)

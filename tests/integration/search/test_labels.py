@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from psycopg import sql
 
 from foh_pg.updater import build, update
-from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, exact_distance, text, vectors
 
 QUERY = vectors(1, seed=8)[0]
 BASE = vectors(200)
@@ -45,11 +46,16 @@ def labels_of(shop: Shop) -> dict[int, str | None]:
     return dict(shop.run("SELECT {key}, label FROM {source}").fetchall())
 
 
+def stock_two_kinds(database: Database) -> None:
+    """Five of six rows, near and far, have one label, the others another."""
+    labelled(partial(Shop, database.connect("app_owner")), ["a" if at % 6 else "b" for at in range(200)])
+
+
+@pytest.mark.prepared(by=stock_two_kinds)
 class TestDial:
     @pytest.fixture
-    def shop(self, new_shop) -> Shop:
-        """Five of six rows, near and far, have one label, the others another."""
-        return labelled(new_shop, ["a" if at % 6 else "b" for at in range(200)])
+    def shop(self, database: Database) -> Shop:
+        return Shop(database.connect("app_owner"), create=False, labels="label")
 
     def test_at_0_labels_do_not_count(self, shop: Shop) -> None:
         rows = shop.search(QUERY, 100, probes=100, shortlist=200, labels=0)
@@ -65,6 +71,7 @@ class TestDial:
         expected = sorted(nearest, key=lambda key: label[key] == "b")
         assert shop.found(QUERY, 150, probes=100, shortlist=200, labels=1) == expected[:150]
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize("dial", [None, 0.5, 0.25, 0.75])
     def test_between_them_rows_of_another_kind_are_put_back(self, shop: Shop, dial: float | None) -> None:
         """Of the nine nearest rows two have label b, less than half as many as have a."""
@@ -76,6 +83,7 @@ class TestDial:
         assert all(row[2] == pytest.approx(expected[row[0]], abs=1e-5) for row in rows)
         assert all(row[1] == pytest.approx(EXACT[row[0]], abs=1e-5) for row in rows)
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize("dial", [0, 0.5, 0.9, 0.97, 1])
     @pytest.mark.parametrize("shortlist", [None, 0])
     def test_a_row_is_first_for_its_own_vector(self, shop: Shop, dial: float, shortlist: int | None) -> None:
@@ -85,6 +93,7 @@ class TestDial:
             assert found[0] == key
         assert len({labels_of(shop)[key] for key in range(0, 200, 7)}) == 2
 
+    @pytest.mark.one_version
     def test_is_an_option_of_the_index(self, shop: Shop) -> None:
         asked = {"k": 100, "probes": 100, "shortlist": 200}
         for dial in (0, 0.75, 1):
@@ -100,6 +109,7 @@ class TestDial:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"labels is .*, it must be between 0"):
             shop.execute_text("SELECT * FROM " + call.format(f"'{text(QUERY)}'", dial))
 
+    @pytest.mark.one_version
     def test_with_a_filter(self, shop: Shop) -> None:
         label = labels_of(shop)
         nearest = [int(key) for key in np.argsort(EXACT) if key % 2]
@@ -116,6 +126,9 @@ class TestDial:
         assert rows[300] == pytest.approx(distances[0], abs=1e-5)
         assert rows[301] == pytest.approx(2 * distances[1], abs=1e-5)
 
+
+@pytest.mark.one_version
+class TestDialElsewhere:
     def test_inner_products_are_put_back_too(self, new_shop) -> None:
         """Where nearer is smaller, and most distances are negative."""
         shop = labelled(new_shop, ["a" if at % 6 else "b" for at in range(200)], distance="ip")
@@ -135,6 +148,7 @@ class TestDial:
             shop.search(QUERY, labels=2)
 
 
+@pytest.mark.one_version
 class TestRowsWithoutLabels:
     def test_are_not_pushed_out_where_labels_say_nothing(self, new_shop) -> None:
         """Half of the rows have one of two labels, drawn at random: nearness is all there is to go by."""
@@ -184,8 +198,7 @@ class TestRowsWithoutLabels:
         assert shop.found(QUERY, 100, probes=100, shortlist=200, labels=1) == list(np.argsort(EXACT)[:100])
 
 
-@pytest.fixture
-def tagged(database: Database) -> psycopg.Connection[Any]:
+def stock_tagged(database: Database) -> None:
     """300 rows whose labels are in a table of their own, in lists."""
     connection = database.connect("app_owner")
     connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(8))")
@@ -199,7 +212,11 @@ def tagged(database: Database) -> psycopg.Connection[Any]:
                                    labels_key => 'item', bits => 32, options => '{"exact_rows": 0}')"""
     )
     build(connection, "items")
-    return connection
+
+
+@pytest.fixture
+def tagged(database: Database) -> psycopg.Connection[Any]:
+    return database.connect("app_owner")
 
 
 def found(connection: psycopg.Connection[Any], query: Any, k: int = 1, **arguments: Any) -> list[int]:
@@ -213,7 +230,9 @@ def violations(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     return connection.execute("SELECT problem, key FROM foh.check('items')").fetchall()
 
 
+@pytest.mark.prepared(by=stock_tagged)
 class TestLabelsInATableOfTheirOwn:
+    @pytest.mark.one_version(but={"between": [True]})
     @pytest.mark.parametrize("between", [False, True], ids=["", "updated in between"])
     @pytest.mark.parametrize("change", ["INSERT INTO tag VALUES (7, 'new')", "UPDATE tag SET label = 'new' WHERE item = 7",
                                         "DELETE FROM tag WHERE item = 7"])  # fmt: skip
@@ -274,6 +293,7 @@ class TestLabelsInATableOfTheirOwn:
             update(tagged, "items")
 
 
+@pytest.mark.prepared(by=stock_tagged)
 class TestCheck:
     WRONG = "a list or the stream has the bits of another vector than the row"
 

@@ -15,8 +15,8 @@ import pytest
 from psycopg import sql
 
 from foh_pg.updater import build, update
-from tests.integration.search.shop import exact_distance, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import exact_distance, text, vectors
 
 ROWS = 400
 BASE = vectors(ROWS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -20,8 +20,8 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from foh_pg.updater import update
-from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import GEOMETRY, Shop, exact_distance, text, vectors
 
 KEYS = st.integers(0, 14)
 # Few vectors, so that codes and distances tie; the origin and no vector at all among them.
@@ -234,10 +234,11 @@ def machine(
     return Searches
 
 
+@pytest.mark.one_version(but={"two": [True]})
 @pytest.mark.parametrize(
     ("options", "real", "two"),
     [
-        pytest.param({}, False, False, marks=pytest.mark.one_version),
+        ({}, False, False),
         ({"learn_rows": 1}, True, False),
         ({"learn_rows": 1}, True, True),
     ],
@@ -248,10 +249,5 @@ def test_search_agrees_with_brute_force(
 ) -> None:
     run_state_machine_as_test(
         machine(database, options, real, two),
-        settings=settings(
-            max_examples=8,
-            stateful_step_count=16,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=settings(max_examples=8, stateful_step_count=16),
     )

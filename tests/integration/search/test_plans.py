@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, text, vectors
 
 QUERY = vectors(1, seed=5)[0]
 ROWS, CENTERS, PROBES = 2000, 40, 3

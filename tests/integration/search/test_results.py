@@ -11,7 +11,7 @@ from psycopg import sql
 
 from foh_pg.arrays.codes import unpack
 from foh_pg.updater import build, update
-from tests.integration.search.shop import GEOMETRY, Shop, exact_distance, text, vectors
+from tests.support.shop import GEOMETRY, Shop, exact_distance, text, vectors
 
 KEYS = {
     "int": range(-5, 55),
@@ -47,6 +47,7 @@ COLUMNS = ["k", "distance", "score", "query", "key", "probes", "code", "near", "
            "keys", "Id", "with space", 'quo"te', "ünï", "{source}", "select", "reach"]  # fmt: skip
 
 
+@pytest.mark.one_version
 def test_keys_keep_their_name(new_shop) -> None:
     for number, key in enumerate(COLUMNS):
         check_key_name(new_shop(key=key, source=f"public.item{number}", index=f"items{number}"))
@@ -74,6 +75,7 @@ def check_key_name(shop: Shop) -> None:
     assert set(shop.found(base[5], 50)) == set(range(41))
 
 
+@pytest.mark.one_version(but={"distance": ["cosine"]})
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
 def test_distances_and_types(new_shop, distance: str) -> None:
     types = (
@@ -209,6 +211,7 @@ def test_many_queries_in_one_statement(shop: Shop) -> None:
         assert next(row[1] for row in rows if row[0] == at) == number
 
 
+@pytest.mark.one_version
 class TestBadArguments:
     @pytest.mark.parametrize(
         ("call", "message"),

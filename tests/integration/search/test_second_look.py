@@ -10,7 +10,8 @@ import pytest
 
 from foh_pg.model.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
 from foh_pg.updater.trial import Looked, estimated
-from tests.integration.search.shop import BITS, Shop, text, vectors
+from tests.support.postgres import Database
+from tests.support.shop import BITS, Shop, text, vectors
 
 ROWS, SIGNATURE = 200, 64
 CODE, VOTES = 0.3, 1.5
@@ -25,13 +26,19 @@ def packed(rows: list[str]) -> np.ndarray[Any, Any]:
     return np.packbits(np.array([[bit == "1" for bit in row] for row in rows]), axis=1)
 
 
-@pytest.fixture
-def listed(new_shop) -> Shop:
-    shop = new_shop(labels="label")
+def fill_one_list(database: Database) -> None:
+    shop = Shop(database.connect("app_owner"), labels="label")
     shop.weigh(CODE, VOTES)
     shop.fill(range(ROWS), vectors(ROWS))
     shop.install(centers=1)
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=fill_one_list)
+
+
+@pytest.fixture
+def listed(database: Database) -> Shop:
+    return Shop(database.connect("app_owner"), create=False, labels="label")
 
 
 def test_python_reads_the_constants_of_sql(listed: Shop) -> None:
@@ -47,6 +54,7 @@ def test_python_reads_the_constants_of_sql(listed: Shop) -> None:
     }
 
 
+@pytest.mark.one_version(but={"share": [0.5], "dial": [1]})
 @pytest.mark.parametrize("dial", [1, 50])
 @pytest.mark.parametrize(
     ("share", "labels"),

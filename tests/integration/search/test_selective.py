@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.integration.search.shop import Shop, exact_distance, vectors
 from tests.integration.search.test_complete import become, with_tenants
 from tests.integration.search.test_plans import touched
 from tests.support.postgres import Database
+from tests.support.shop import Shop, exact_distance, vectors
 
 ROWS = 3000
 BASE = vectors(ROWS)

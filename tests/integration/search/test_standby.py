@@ -11,8 +11,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
-from tests.integration.search.shop import Shop, vectors
 from tests.support.postgres import SETTINGS, Server, install_pgvector
+from tests.support.shop import Shop, vectors
+from tests.support.waiting import until
 
 QUERY = vectors(1, seed=5)[0]
 
@@ -28,9 +29,8 @@ def primary(private_server: Server) -> psycopg.Connection:
 
 def caught_up(primary: psycopg.Connection, standby: psycopg.Connection) -> None:
     position = primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()[0]
-    waiting = "SELECT pg_last_wal_replay_lsn() < %s::pg_lsn"
-    while standby.execute(waiting, [position]).fetchone()[0]:
-        standby.execute("SELECT pg_sleep(0.02)")
+    replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+    until(lambda: standby.execute(replayed, [position]).fetchone() == (True,), "the standby has caught up")
 
 
 def test_a_standby_answers(primary: psycopg.Connection, private_server: Server) -> None:

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.integration.search.shop import Shop, exact_distance, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, exact_distance, text, vectors
 
 QUERY = vectors(1, seed=5)[0]
 BASE = vectors(200)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from psycopg import sql
 
-from tests.integration.search.shop import Shop, exact_distance, text, vectors
+from tests.support.shop import Shop, exact_distance, text, vectors
 
 QUERY = vectors(1, seed=6)[0]
 BASE = vectors(200)
@@ -15,6 +15,7 @@ REACH = """UPDATE foh.model SET reach_recall = '{0.3, 0.6, 0.9}', reach_probes =
                                 nearest_probes = 3, nearest_shortlist = 20"""
 
 
+@pytest.mark.one_version
 class TestRecall:
     @pytest.mark.parametrize(
         ("recall", "probes", "shortlist"),
@@ -68,6 +69,7 @@ class TestMaxDistance:
         """A distance within which seven rows are."""
         return float(np.sort(EXACT)[6:8].mean())
 
+    @pytest.mark.one_version
     @pytest.mark.parametrize(
         "arguments",
         [{}, {"shortlist": 0}, {"probes": 1}, {"labels": 0}, {"recall": 1}, {"probes": 100, "shortlist": 1}],

@@ -13,8 +13,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from tests.integration.search.shop import Shop, text, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, text, vectors
+from tests.support.waiting import PATIENCE
 
 SESSIONS, EACH = 8, 40
 # Scans of the indexes on the stream in this transaction, the entries that they returned, and the blocks looked at, by
@@ -29,6 +30,7 @@ FROM pg_stat_xact_user_tables WHERE schemaname = 'foh' AND relname = 'items_stre
 """
 
 
+@pytest.mark.one_version(but={"labels_from": [True]})
 @pytest.mark.parametrize("triggers", ["statement", "row"])
 @pytest.mark.parametrize("labels_from", [False, True])
 def test_serializable_writers_of_ascending_keys(database: Database, triggers: str, labels_from: bool) -> None:
@@ -54,7 +56,7 @@ def test_serializable_writers_of_ascending_keys(database: Database, triggers: st
                     # All of a round are open at once.
                     with own.transaction():
                         own.execute("INSERT INTO item VALUES (%s, %s, 'a')", [at, rows[at]])
-                        ready.wait(60)
+                        ready.wait(PATIENCE)
         except BaseException as error:
             ready.abort()
             errors.append(error)
@@ -128,6 +130,7 @@ def insert(shop: Shop, kind: str, start: int, count: int) -> dict[str, tuple[int
         return {name: tuple(counts - before[name]) for name, counts in scans().items()}
 
 
+@pytest.mark.one_version(but={"kind": ["uuid", "text"], "planned": [True], "emptied": [True]})
 @pytest.mark.parametrize(
     ("kind", "planned", "emptied"),
     [

@@ -98,14 +98,9 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-# One of each form of a key, an embedding and a label; the other kinds run the same SQL, or change what Python does.
-EVERY_VERSION = {"uuid", "text", "halfvec", "double", "many labels", "partitioned"}
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind in EVERY_VERSION else pytest.param(kind, marks=pytest.mark.one_version) for kind in KINDS],
-)
+# The other kinds run the same SQL, or change what Python does.
+@pytest.mark.one_version(but={"kind": ["text", "many labels", "partitioned"]})
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_life_of_an_index(connection: Connection, kind: str) -> None:
     table = Table(connection, **KINDS[kind])
     table.check()
@@ -134,6 +129,7 @@ def test_the_life_of_an_index(connection: Connection, kind: str) -> None:
     assert stream == (0,)
 
 
+@pytest.mark.one_version
 def test_labels_in_a_table_of_their_own(connection: Connection) -> None:
     connection.execute("CREATE TABLE digit (id int PRIMARY KEY, embedding extensions.vector(64))")
     connection.execute("CREATE TABLE tag (digit int, name text)")

@@ -18,6 +18,7 @@ from foh_pg.updater import rebuild, update
 from tests.support.postgres import Database, Server, install_pgvector
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("labels", [None, "tags"])
 def test_the_state_stays_small(
     connection: psycopg.Connection[Any], database: Database, labels: str | None
@@ -65,6 +66,7 @@ def test_come_back_as_they_were(kind: str, keys: list[Any]) -> None:
     assert known.unpack("some", packed).tolist() == keys
 
 
+@pytest.mark.one_version(but={"kind": ["text"], "triggers": ["statement"]})
 @pytest.mark.parametrize("triggers", ["statement", "row"])
 @pytest.mark.parametrize("kind", ["text", "varchar"])
 def test_as_long_as_a_key_can_be(
@@ -96,6 +98,7 @@ def test_as_long_as_a_key_can_be(
     assert connection.execute("SELECT * FROM foh.check('idx')").fetchall() == []
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("triggers", ["statement", "row"])
 def test_as_long_as_a_part_of_a_key_can_be(
     connection: psycopg.Connection[Any], database: Database, triggers: str
@@ -140,6 +143,7 @@ def found(connection: psycopg.Connection[Any]) -> set[Any]:
     return {key for (key,) in connection.execute("SELECT id FROM foh.idx_search('[1,2,3]', 100)")}
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("given", ["dsn", "connection"])
 def test_bytes_that_are_no_letters(server: Server, given: str) -> None:
     """A database in SQL_ASCII holds any bytes in keys, labels and names, and an update passes them on."""

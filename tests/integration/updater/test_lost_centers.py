@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foh_pg.updater import update
-from tests.integration.search.shop import Shop, vectors
 from tests.support.postgres import Database
+from tests.support.shop import Shop, vectors
 
 BASE = vectors(30)
 

@@ -59,6 +59,7 @@ def test_a_stream_from_nothing(streamed: Connection, database: Database) -> None
     assert_as_good_as_rebuilt(streamed)
 
 
+@pytest.mark.one_version
 def test_deletes_updates_and_keys_that_come_again(streamed: Connection, database: Database) -> None:
     insert(streamed, range(900))
     update(database.dsn(), "digits")
@@ -85,6 +86,7 @@ def test_truncate(streamed: Connection, database: Database) -> None:
     assert violations(streamed) == []
 
 
+@pytest.mark.one_version
 def test_truncate_before_a_full_update(streamed: Connection, database: Database) -> None:
     insert(streamed, range(600))
     update(database.dsn(), "digits")
@@ -102,6 +104,7 @@ def test_truncate_before_a_full_update(streamed: Connection, database: Database)
     assert min(Learner.from_state(arrays).reservoir_.keys) >= 1000  # type: ignore[attr-defined]
 
 
+@pytest.mark.one_version
 def test_full(streamed: Connection, database: Database) -> None:
     insert(streamed, range(900))
     run = update(database.dsn(), "digits", full=True)
@@ -110,6 +113,7 @@ def test_full(streamed: Connection, database: Database) -> None:
     assert violations(streamed) == []
 
 
+@pytest.mark.one_version
 def test_says_whether_entries_are_left(streamed: Connection, database: Database) -> None:
     insert(streamed, range(300))
     assert update(database.dsn(), "digits", max_seconds=0).more
@@ -124,6 +128,7 @@ def test_says_whether_entries_are_left(streamed: Connection, database: Database)
     assert not rebuild(database.dsn(), "digits").more
 
 
+@pytest.mark.one_version
 def test_after_a_build(connection: Connection, database: Database) -> None:
     create_table(connection)
     insert(connection, range(1200))
@@ -151,6 +156,7 @@ def test_where_all_tables_are_published(
     assert violations(streamed) == []
 
 
+@pytest.mark.one_version
 def test_runs_are_forgotten_one_day(
     streamed: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

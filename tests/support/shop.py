@@ -72,8 +72,10 @@ class Shop:
         embedding_type: str = f"extensions.vector({DIMENSIONS})",
         distance: str = "cosine",
         options: Mapping[str, Any] | None = None,
+        create: bool = True,
         **arguments: Any,
     ) -> None:
+        """Make the table and its index; without `create`, both are there already."""
         self.connection = connection
         self.index, self.source, self.key, self.key_type = index, source, key, key_type
         self.distance = distance
@@ -87,6 +89,8 @@ class Shop:
                 " THEN s.embedding::extensions.vector END"
             )
         self.options = {"exact_rows": 0, **(options or {})}
+        if not create:
+            return
         self.run(
             """CREATE TABLE {source} ({key} {key_type} PRIMARY KEY, embedding {embedding_type},
                label text, tenant int, price float8)""",
