@@ -33,7 +33,7 @@ ROLES = {"installer": "CREATEROLE", "app_owner": "", "app_writer": "", "app_read
 # What a crash would lose is a test database. Durable settings would make each of them slow. Statistics change when a
 # test says so and at no other moment: plans, and with them what a search reads, would depend on the time otherwise.
 SETTINGS = {
-    "autovacuum": "off",
+    "autovacuum_naptime": "1d",
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",

@@ -152,6 +152,7 @@ def test_the_code_is_that_of_the_hash_functions(shop: Shop) -> None:
 
 def test_bits_alone(shop: Shop) -> None:
     query = vectors(1, seed=5)[0]
+    shop.install(centers=8)
     far = estimates(shop, query)
     assert min(far.values()) >= 0
     rows = shop.search(query, 50, probes=100, shortlist=0)
