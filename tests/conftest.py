@@ -220,7 +220,8 @@ def database(
     `prepared` names.
     """
     marker = request.node.get_closest_marker("prepared")
-    return copy_of(marker.kwargs["by"]) if marker else new_database(template=server.template)
+    prepare = marker.kwargs["by"] if marker else None
+    return copy_of(prepare) if prepare else new_database(template=server.template)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 `sql`, `python` and `sh` blocks run in a new database that has pgvector and nothing of ours, as its owner.
 A `text` block right after one holds what it prints. `file=NAME` after the language writes the block to a file;
-`norun` leaves it alone, as are all other languages.
+`norun` leaves it alone, as are all other languages; what `foh-pg advise` says of the demo the README shows.
 """
 
 from __future__ import annotations

@@ -35,13 +35,20 @@ def cli(database: Database) -> CommandLine:
     return CommandLine(database)
 
 
-@pytest.fixture
-def streamed(connection: Connection, database: Database) -> Connection:
+def stream(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     create_index(connection, options='{"learn_rows": 300, "held_out": 0.2}')
     for start in range(0, 1200, 300):
         insert(connection, range(start, start + 300))
         update(database.dsn(), "digits")
+
+
+pytestmark = pytest.mark.prepared(by=stream)
+
+
+@pytest.fixture
+def streamed(connection: Connection) -> Connection:
     return connection
 
 
@@ -73,6 +80,7 @@ class TestHealth:
         update(database.dsn(), "digits")
         cli("status", "--check")
 
+    @pytest.mark.prepared(by=None)
     def test_not_built_and_unknown(self, connection: Connection, cli: CommandLine) -> None:
         create_table(connection)
         insert(connection, range(10))
@@ -93,6 +101,7 @@ class TestHealth:
             with pytest.raises(psycopg.errors.InvalidParameterValue, match="max_lag is"):
                 streamed.execute(waited, [wrong])
 
+    @pytest.mark.prepared(by=None)
     def test_no_index(self, cli: CommandLine) -> None:
         assert "no index yet" in cli("status", "--check").stderr
 
@@ -124,6 +133,7 @@ class TestEvaluate:
         assert [point["version"] for point in points] == [2, 3, 4, 5]
         assert points[-1]["evaluated"]["queries"] == 60
 
+    @pytest.mark.prepared(by=None)
     def test_status_without_any(self, connection: Connection, cli: CommandLine) -> None:
         create_table(connection)
         create_index(connection)
@@ -145,6 +155,7 @@ class TestReport:
         assert len(re.findall(r"The last point is \d+ s old\.", page.text)) == 5
         assert page.counts["circle"] >= 3 + 4
 
+    @pytest.mark.prepared(by=None)
     def test_before_any_run(self, connection: Connection, cli: CommandLine) -> None:
         create_table(connection)
         create_index(connection)
@@ -152,6 +163,7 @@ class TestReport:
         assert "svg" not in page.counts
         assert page.counts["section"] == 5
 
+    @pytest.mark.prepared(by=None)
     def test_names_cannot_break_out_of_the_page(
         self, connection: Connection, cli: CommandLine, database: Database
     ) -> None:
@@ -164,6 +176,7 @@ class TestReport:
         page = Page(cli("status", "odd", "--html", "-").stdout)
         assert not {"script", "b", "i"} & set(page.counts)
 
+    @pytest.mark.prepared(by=None)
     def test_errors(self, connection: Connection, cli: CommandLine) -> None:
         assert "no index 'x'" in cli("status", "x", "--html", "-", code=1).stderr
         create_table(connection)

@@ -26,12 +26,19 @@ ORDER BY 1, 2
 """
 
 
-@pytest.fixture
-def learned(connection: Connection, database: Database) -> Connection:
+def learn(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     insert(connection, range(400))
     create_index(connection)
     build(database.dsn(), "digits")
+
+
+pytestmark = pytest.mark.prepared(by=learn)
+
+
+@pytest.fixture
+def learned(connection: Connection) -> Connection:
     return connection
 
 
@@ -105,6 +112,7 @@ def test_an_index_whose_name_begins_with_the_name_stays(learned: Connection) -> 
     assert objects(learned, "digits_two") == before
 
 
+@pytest.mark.prepared(by=None)
 def test_keys_of_several_columns(connection: Connection, database: Database) -> None:
     connection.execute(
         "CREATE TABLE part (shop int, number int, embedding extensions.vector(2), label text, PRIMARY KEY (shop, number))"

@@ -77,10 +77,8 @@ def versions(tmp_path: Path) -> Iterator[Versions]:
     migrations._scripts.cache_clear()
 
 
-@pytest.fixture
-def old(versions: Versions, new_database: Callable[..., Database]) -> Database:
+def install_old(database: Database) -> None:
     """The old version, with two indexes, one of them built, and roles that may search and update."""
-    database = new_database()
     superuser = database.connect(None)
     install_pgvector(superuser)
     superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
@@ -101,7 +99,11 @@ def old(versions: Versions, new_database: Callable[..., Database]) -> Database:
         )
     owner.execute("SELECT foh.grant(updater => 'app_writer')")
     build(database.dsn("app_writer"), "built")
-    return database
+
+
+@pytest.fixture
+def old(versions: Versions, copy_of: Callable[..., Database]) -> Database:
+    return copy_of(install_old, template="template1")
 
 
 def names(connection: Connection) -> set[str]:

@@ -7,14 +7,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.support.postgres import Database
 from tests.support.shop import Shop, exact_distance, vectors
 
 QUERY = vectors(1, seed=5)[0]
 
 
-@pytest.fixture
-def shop(new_shop) -> Shop:
-    shop = new_shop()
+def stock(database: Database) -> None:
+    shop = Shop(database.connect("app_owner"))
     numbers = range(200)
     shop.fill(
         numbers,
@@ -24,7 +24,9 @@ def shop(new_shop) -> Shop:
         label=[f"label {number % 10}" for number in numbers],
     )
     shop.install(centers=8)
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=stock)
 
 
 def test_any_condition_over_the_columns(shop: Shop) -> None:
@@ -125,6 +127,7 @@ def test_functions_of_the_caller(shop: Shop, superuser) -> None:
     assert shop.found(QUERY, filter="EXISTS (SELECT FROM item x WHERE x.id = s.id AND x.id = 9)") == [9]
 
 
+@pytest.mark.prepared(by=None)
 @pytest.mark.parametrize("shortlist", [0, 100])
 def test_k_rows_whenever_k_rows_match(new_shop, shortlist: int) -> None:
     shop = new_shop(options={"shortlist": shortlist, "probes": 1})
@@ -159,6 +162,7 @@ def test_a_filter_that_keeps_half_is_answered_from_the_lists(shop: Shop) -> None
     assert all(row[1] is not None for row in rows)
 
 
+@pytest.mark.prepared(by=None)
 def test_a_column_named_params(new_shop) -> None:
     shop = new_shop(key="params")
     shop.fill(range(50), vectors(50))

@@ -16,9 +16,8 @@ QUERY = vectors(1, seed=5)[0]
 NEAREST = [int(key) for key in np.argsort(exact_distance(BASE, QUERY), kind="stable")]
 
 
-@pytest.fixture
-def shop(new_shop) -> Shop:
-    shop = new_shop()
+def stock(database: Database) -> None:
+    shop = Shop(database.connect("app_owner"))
     shop.fill(
         range(ROWS),
         BASE,
@@ -28,7 +27,9 @@ def shop(new_shop) -> Shop:
     shop.install(centers=60)
     shop.execute_text("CREATE INDEX ON public.item (tenant)")
     shop.run("VACUUM ANALYZE {source}, {item}")
-    return shop
+
+
+pytestmark = pytest.mark.prepared(by=stock)
 
 
 def test_exact_where_few_rows_pass(shop: Shop) -> None:
@@ -77,6 +78,7 @@ def test_where_estimates_lie(shop: Shop, condition: str) -> None:
     assert len(set(found) & set(expected)) >= 7
 
 
+@pytest.mark.prepared(by=None)
 def test_rows_hidden_by_a_policy_stay_hidden(new_shop, database: Database) -> None:
     shop, tenant = with_tenants(new_shop, database, 300, ROWS)
     shop.execute_text("CREATE INDEX ON public.item (price)")

@@ -18,12 +18,19 @@ Connection = psycopg.Connection[Any]
 ROWS = range(1200)
 
 
-@pytest.fixture
-def learned(connection: Connection, database: Database) -> Connection:
+def learn(database: Database) -> None:
+    connection = database.connect()
     create_table(connection)
     insert(connection, ROWS)
     create_index(connection, options='{"held_out": 0.2}')
     build(database.dsn(), "digits")
+
+
+pytestmark = pytest.mark.prepared(by=learn)
+
+
+@pytest.fixture
+def learned(connection: Connection) -> Connection:
     return connection
 
 
