@@ -74,6 +74,8 @@ def show(result: dict[str, Any], verbose: bool) -> None:
         click.echo(f"Cost: {result['cost']}")
     if result["sql"]:
         click.echo(f"\n{result['sql']}")
+    if not verbose and not result["figures"]:
+        return
     if not verbose:
         say("--verbose shows all figures, and what else they say")
         return

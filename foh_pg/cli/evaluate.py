@@ -46,7 +46,8 @@ def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | N
         shown = lines(run)
         # Without labels some columns are empty.
         print_table(shown, [name for name in shown[0] if any(row[name] not in ("", None) for row in shown)])
-        click.echo(f"\n{PRECISION_IS}, {RECALL_IS}, {BOTH_IS}; ± is the standard error.")
+        by_label = "" if run.metrics["index"]["p10"] is None else f"{PRECISION_IS}, {BOTH_IS}, "
+        click.echo(f"\n{by_label}{RECALL_IS}; ± is the standard error.")
         click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
         click.echo(kept(run.metrics["kept"]))
         if "labels" in run.metrics:

@@ -43,15 +43,18 @@ def explained(connection: psycopg.Connection[Any]) -> Iterator[None]:
             raise
         command, index = asked()
         raise FohError(f"{denied[0]}: {cure(connection, denied, command, index)}") from error
-    except errors.UndefinedTable as error:
+    except (errors.UndefinedTable, errors.UndefinedColumn) as error:
         command, index = asked()
         if command not in READERS or connection.closed:
             raise
-        # A row was asked for by its key, and its table is gone. Otherwise the filter names some other table.
-        describe = sql.SQL("SELECT source FROM foh.{}()").format(sql.Identifier(f"{index}_describe"))
+        # A row was asked for by its key, and its table or column is gone. Otherwise the filter names another.
+        describe = sql.SQL("SELECT d.source, d.embedding, d.key FROM foh.{}() d").format(
+            sql.Identifier(f"{index}_describe")
+        )
         with connection.cursor(row_factory=tuple_row) as cursor:
             row = cursor.execute(describe).fetchone()
-            if row is None or f'"{row[0]}"' not in (error.diag.message_primary or ""):
+            known = [] if row is None else [row[0], row[1], *row[2]]
+            if not any(f'"{name}"' in (error.diag.message_primary or "") for name in known):
                 raise
             cursor.execute("SELECT foh._refuse_changed(%s)", (index,))
 

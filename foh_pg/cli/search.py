@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from foh_pg.cli import options
 from foh_pg.cli.database import connected, not_installed
 from foh_pg.cli.output import print_json, print_table, say
-from foh_pg.errors import IndexNotFound
+from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.index import Index, Match
 from foh_pg.index.calls import COMMA, key_types, numbered, quoted
 from foh_pg.index.results import Description, key_values
@@ -72,6 +72,8 @@ def search(
         query = None if vector is None else parse_vector(vector)
         if explain:
             steps = index.explain(index.embedding(like) if query is None else query, **asked)
+            if asked["filter"] is not None:
+                steps["filter"] = "tested on every row read; the search reads on until k rows pass"
             rows = [{"step": step, "value": value} for step, value in steps.items()]
         else:
             rows = found(connection, index, query, like, asked, options.parse_names(columns or ""))
@@ -131,7 +133,11 @@ def found(
 ) -> list[Row]:
     # A filter may call functions of the application; all else is named with its schema.
     with own_path(connection) if asked["filter"] is not None else nullcontext():
-        matches = index.search_like(like, **asked) if query is None else index.search(query, **asked)
+        try:
+            matches = index.search_like(like, **asked) if query is None else index.search(query, **asked)
+        except errors.SyntaxError as error:
+            said = error.diag.message_primary
+            raise InputError(f"{asked['filter']!r} is no condition of SQL: {said} (--filter)") from error
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {*index.about.key, *columns}
     # Our columns get other names where the table has theirs, as in SQL where the key has.

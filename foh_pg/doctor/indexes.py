@@ -51,8 +51,8 @@ FROM foh.index i CROSS JOIN LATERAL foh._problems(i) t
 WHERE i.name = %(name)s GROUP BY i.name, t.what, t.cure ORDER BY t.what
 """
 
-# A call such as SELECT foh.refresh('products').
-OUR_FUNCTION = re.compile(r"SELECT foh\.(\w+)\((?:'(?:[^']|'')*')\)")
+# A call such as SELECT foh.refresh('products'), or SELECT foh.refresh('products', labels => '...').
+OUR_FUNCTION = re.compile(r"SELECT foh\.(\w+)\((?:'(?:[^']|'')*')(?:, (\w+) => '\.\.\.')?\)")
 
 Row = dict[str, Any]
 
@@ -107,15 +107,16 @@ def unreadable(row: Row, known: bool) -> Iterator[Finding]:
 
 def table_finding(row: Row) -> Finding:
     """foh._problems says the cure as SQL; here it is the command that does the same."""
-    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"]), row["cure"])
+    cure = OUR_FUNCTION.sub(lambda call: command_for(call[1], row["name"], call[2]), row["cure"])
     check = "triggers" if "trigger" in row["what"] else "table"
     return Finding(check, ERROR, f"{row['what']} ({row['details']})", cure, row["name"])
 
 
-def command_for(function: str, index: str) -> str:
-    """The command that calls a function of schema foh."""
+def command_for(function: str, index: str, column: str | None = None) -> str:
+    """The command that calls a function of schema foh; `column` says which one has to be named."""
     word = shlex.quote(index)
-    flags = {"repair": f"check {word} --repair", "refresh": f"alter-index {word} --refresh"}
+    refresh = "--refresh" if column is None else f"--{column} COLUMN"
+    flags = {"repair": f"check {word} --repair", "refresh": f"alter-index {word} {refresh}"}
     return "foh-pg " + flags.get(function, f"{function.replace('_', '-')} {word}")
 
 
@@ -208,7 +209,9 @@ def model(row: Row) -> Iterator[Finding]:
             name,
         )
     for problem, cure in strange_labels(row["names"], row["rows"]):
-        yield Finding("labels", WARNING, problem, f"{cure}; then foh-pg alter-index {word} --labels", name)
+        yield Finding(
+            "labels", WARNING, problem, f"{cure}; then foh-pg alter-index {word} --labels COLUMN", name
+        )
     if row["refused"] >= REFUSED:
         yield Finding(
             "model",

@@ -217,6 +217,9 @@ def search_many(
 
 def search_like(index: str, about: Description, key: Any, k: int, options: SearchOptions) -> Call:
     """The rows nearest to a row of the table, without that row, which need not be among the first k + 1."""
+    if k < 1:
+        # The search is asked for a row more, and would not notice.
+        raise InputError(f"k is {k}, it must be 1 or more")
     arguments = search_arguments(k + 1, options)
     row, values = is_row(about, key)
     same = sql.SQL(" AND ").join(

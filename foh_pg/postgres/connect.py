@@ -10,7 +10,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import scalar_row
 
-from foh_pg.errors import SessionError
+from foh_pg.errors import InputError, SessionError
 
 PID = "SELECT pg_catalog.pg_backend_pid()"
 # What stands in a schema that others may write to must not run with our rights: an operator of theirs is
@@ -96,9 +96,11 @@ def own_path(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def resolve(connection: psycopg.Connection[Any], table: str) -> str:
-    """The qualified name of a table, given as its user writes it; as it is where there is no such table."""
+    """The qualified name of a table, given as its user writes it."""
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         with own_path(connection):
             found = cursor.execute("SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid", [table]).fetchone()
         named = cursor.execute(QUALIFIED, [found[0]]).fetchone() if found and found[0] else None
-    return table if named is None else str(named[0])
+    if named is None:
+        raise InputError(f"there is no table {table!r} here: give it as in SQL, with its schema if need be")
+    return str(named[0])

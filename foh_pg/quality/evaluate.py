@@ -245,7 +245,7 @@ def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -
         raise InputError(
             f"index {index.name!r} cannot be evaluated, since no row can be the query: among the "
             f"{share:.1%} of rows that never train (option "
-            f"held_out) {'there is none' if index.labels is None else 'none has a label'}; raise the option, "
+            f"held_out) {'none has a label' if len(held) else 'there is none'}; raise the option, "
             "or wait for more rows"
         )
     order = np.lexsort((index.keys.shares(labelled.keys), ~judging(labelled.keys)))[:queries]

@@ -133,7 +133,7 @@ def read_index(session: Session) -> IndexRow:
     index = IndexRow(*(*rows[0], session.encoding))
     if not index.intact:
         for what, detail, cure in session.rows(PROBLEMS):
-            raise BuildError(f"index {index.name!r} cannot be updated: {what} ({detail}): {cure} first")
+            raise BuildError(f"index {index.name!r} cannot be used: {what} ({detail}); {cure}")
         raise BuildError(
             f"{index.source}, the table of index {index.name!r}, has changed since the index was created or "
             f"refreshed: run SELECT foh.refresh({session.names['name']}) first"

@@ -102,6 +102,8 @@ def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
 def _plan_build(kind: str, session: Session, run: Run) -> tuple[IndexRow, Plan]:
     """The plan of a build: hash functions, geometry and ranking are learned from a sample."""
     index, seen = _survey(session, run)
+    if seen.rows == 0:
+        run.note(f"no row of {index.source} has an embedding yet: each is found as soon as it has one")
     with run.phase("learn"):
         trained = train(index, seen.to_learn(), seen.rows, run)
     with run.phase("centers"):

@@ -59,14 +59,15 @@ SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
 AS $function$
     SELECT w.role, CASE WHEN w.number > 0 THEN 'a column has changed' WHEN p.name IS NULL THEN 'a table of the index was dropped' ELSE 'a table of the index was renamed' END,
-           CASE w.number WHEN 0 THEN w.name ELSE format('%s %I', w.role, w.name) END,
+           CASE w.number WHEN 0 THEN w.name ELSE format('column %I', w.name) END,
            CASE WHEN p.name IS NULL THEN 'is gone'
                 WHEN p.name = w.name THEN 'is of type ' || p.type
                 WHEN w.number = 0 THEN 'is now ' || p.name
-                ELSE format('is named %I', p.name) END,
+                ELSE format('is now named %I', p.name) END,
            CASE WHEN w.role = 'embedding' AND substring(p.type FROM '\d+') <> i.dimensions::text THEN foh._other_index(i.name)
                 WHEN w.role = 'key' AND p.type <> w.type THEN foh._other_index(i.name)
                 WHEN w.number = 0 AND p.name IS NULL THEN format('run SELECT foh.drop_index(%L)', i.name)
+                WHEN p.name IS NULL AND w.role IN ('embedding', 'labels') THEN format('run SELECT foh.refresh(%L, %s => ''...'') with the column that took its place', i.name, w.role)
                 ELSE format('run SELECT foh.refresh(%L)', i.name) END
     FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
     WHERE (p.name, p.type) IS DISTINCT FROM (w.name, w.type)

@@ -194,7 +194,7 @@ BEGIN
                        i.embedding, i.source_name, foh._vector_schema()) INTO found;
         IF found IS NULL THEN
             RAISE EXCEPTION 'foh: column % of % does not say how many dimensions it has, and no row does', quote_ident(i.embedding), i.source_name
-                USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass the argument dimensions.';
+                USING ERRCODE = 'invalid_parameter_value', HINT = 'Say it with the argument dimensions, on the command line --dimensions.';
         END IF;
     ELSIF given <> declared THEN
         RAISE EXCEPTION 'foh: dimensions is %, column % of % has %', given, quote_ident(i.embedding), i.source_name, declared

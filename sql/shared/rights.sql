@@ -201,6 +201,9 @@ BEGIN
     PERFORM foh._require_owner();
     IF $1 IS NOT NULL THEN
         i := foh._index($1);
+        IF NOT revoke THEN
+            PERFORM foh._refuse_dropped(i);
+        END IF;
         IF $3 IS NOT NULL THEN
             RAISE EXCEPTION 'foh: an updater keeps all indexes up to date: leave out the name %', quote_literal($1) USING ERRCODE = 'invalid_parameter_value';
         END IF;

@@ -302,7 +302,7 @@ class TestNeverDies:
         for arguments in ([], ["--role=app_reader"]):
             found = doctor(*arguments)
             finding = only(found, "table")
-            assert "embedding is named vec" in finding["found"]
+            assert "column embedding is now named vec" in finding["found"]
             assert finding["cure"] == "run foh-pg alter-index products --refresh"
             assert not any("embedding)" in each["cure"] for each in found), "a right on a column that is gone"
 

@@ -108,6 +108,14 @@ class TestVectors:
         answer = labels(learned, 1600, k=10)
         assert sum(neighbors for _, _, neighbors in answer) == 20
 
+    def test_they_read_enough_where_searches_read_little(self, learned: Connection) -> None:
+        """A search that misses the nearest rows is cheap; votes of the wrong rows are wrong."""
+        learned.execute("SELECT foh.alter_index('digits', '{\"exact_rows\": 0}')")
+        asked = HELD_OUT[:40]
+        before = [labels(learned, row) for row in asked]
+        learned.execute("SELECT foh.alter_index('digits', '{\"probes\": 1, \"shortlist\": 10}')")
+        assert [labels(learned, row) for row in asked] == before
+
     def test_bad_input(self, learned: Connection) -> None:
         for call, said in {
             "(NULL)": "the query is NULL",

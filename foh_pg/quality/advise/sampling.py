@@ -160,8 +160,7 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         found = cursor.execute(DESCRIBE, [name]).fetchone()
         types: dict[str, str] = dict(cursor.execute(COLUMNS, [name]).fetchall())
-    if found is None:
-        raise InputError(f"there is no table {name!r} here: give it as in SQL, with its schema if need be")
+    assert found is not None
     schema, relation, kind, keys = found
     if kind not in "rp":
         raise InputError(f"{name!r} is no ordinary or partitioned table: advise on the table behind it")

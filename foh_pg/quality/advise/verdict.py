@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from psycopg import sql
 
+from foh_pg.arrays.label_habits import DIFFERENT
 from foh_pg.quality.advise.measuring import EXACT, FILTERED, LABELS, LEARNED, NEAREST, Figure
 from foh_pg.quality.advise.sampling import Sample
 
@@ -88,6 +89,11 @@ def nothing_to_learn(sample: Sample) -> Advice | None:
         why = (
             f"{labelled} labelled rows in the sample are too few to learn from or to measure with: "
             f"{ENOUGH_LABELLED_ROWS} are needed."
+        )
+    elif (names := len(np.unique(sample.labels.values.astype(np.str_)))) > DIFFERENT * labelled:
+        why = (
+            f"{names} different labels on {labelled} rows: labels that no other row has teach nothing. Take "
+            "a column whose values rows share, such as a category."
         )
     else:
         return None

@@ -89,7 +89,11 @@ class TestWritesGoOn:
         assert {entry.code for entry in entries(items)} == {None}
         assert all("has changed since index idx" in message for message in warnings.messages)
         assert len(warnings.messages) == 3
-        assert set(warnings.hints) == {"To bring the index in line, run SELECT foh.refresh('idx')."}
+        cure = "To bring the index in line, run SELECT foh.refresh('idx')."
+        if "DROP COLUMN" in statement:
+            role = "labels" if "tags" in statement else "embedding"
+            cure = cure.replace(").", f", {role} => '...') with the column that took its place.")
+        assert set(warnings.hints) == {cure}
         assert problems(items) != []
 
     def test_the_key_is_of_another_type(self, items: Connection, form: str) -> None:
@@ -143,7 +147,7 @@ class TestWritesGoOn:
         assert (
             "a column has changed: run SELECT foh.refresh('idx')",
             None,
-            "embedding embedding is named other",
+            "column embedding is now named other",
         ) in problems(connection)
         connection.execute("SELECT foh.refresh('idx')")
         connection.execute("UPDATE items SET other = %s", [text(X[3])])

@@ -236,7 +236,7 @@ class TestRowLevelSecurity:
         ]
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="row-level security is forced"):
             secured.execute("SELECT foh.repair('idx')")
-        with pytest.raises(FohError, match="cannot be updated: row-level security is forced"):
+        with pytest.raises(FohError, match="cannot be used: row-level security is forced"):
             update(database.dsn(), "idx")
         with pytest.raises(
             errors.WrongObjectType, match=r"row-level security of public\.items applies to app_owner"

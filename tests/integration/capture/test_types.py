@@ -237,7 +237,7 @@ class TestLabels:
         # In a session that has planned nothing yet.
         insert(database.connect(), 1, X[1], label="red")
         assert [(entry.key, entry.code) for entry in entries(connection)] == [(1, None)]
-        assert problems(connection)[0][2] == "labels label is of type public.colour"
+        assert problems(connection)[0][2] == "column label is of type public.colour"
         connection.execute("SELECT foh.refresh('idx')")
         insert(connection, 2, X[2], label="red")
         assert newest(connection)[2].code is not None
