@@ -17,7 +17,7 @@ COPY --from=build /opt/foh /opt/foh
 USER 10001:10001
 ENV PATH=/opt/foh/bin:$PATH PYTHONUNBUFFERED=1
 EXPOSE 9187
-# Whether the indexes are kept up to date, by whoever does it. Whether the watcher itself is alive is said at /healthz.
+# Asks the database whether the indexes are kept up to date. /healthz says whether the watcher itself is alive.
 HEALTHCHECK --interval=60s --timeout=20s --start-period=60s --retries=3 CMD ["foh-pg", "status", "--check"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["foh-pg"]

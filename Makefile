@@ -33,7 +33,7 @@ lint: $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # Four on two cores: tests wait for servers more than they compute. Neighbors stay together, since they share
-# what is dear to make, and whoever is done takes over from the others.
+# what is dear to make, and a worker that is done takes tests from the others.
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
 

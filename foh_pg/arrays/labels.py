@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,11 @@ class LabelSets:
         offsets = np.zeros(len(ordered) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in ordered], out=offsets[1:])
         return cls(np.array([label for row in ordered for label in row], dtype=np.int64), offsets)
+
+    @classmethod
+    def named(cls, rows: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> LabelSets:
+        """Build from one iterable of names per row; names without a number are left out."""
+        return cls.of([numbers[name] for name in row if name in numbers] for row in rows)
 
     @classmethod
     def from_multi_hot(cls, array: npt.ArrayLike) -> LabelSets:

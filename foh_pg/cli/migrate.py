@@ -23,7 +23,7 @@ def migrate(
     """Install schema foh, bring it up to date, or take it back.
 
     The schema belongs to one role, the one that connects or --owner, and serves the tables of that role.
-    With --sql one script, one transaction, for whoever runs your migrations.
+    With --sql one script is printed, with one transaction, for the tool that runs your migrations.
     """
     if sql:
         click.echo(migrations.offline(to, start, owner), nl=False)

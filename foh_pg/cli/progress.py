@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callback | None]:
-    """What to pass as `progress` of an updater's function; None where nobody watches."""
+    """What to pass as `progress` of an updater's function; None if there is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -184,7 +184,7 @@ def mark(row: tuple[str, list[str]], wanted: list[str]) -> str:
 
 @contextmanager
 def bar(console: Console, title: str, total: int | None) -> Iterator[Any]:
-    """A progress bar that goes away; nothing where nobody watches."""
+    """A progress bar that goes away; nothing if there is no terminal."""
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=total)

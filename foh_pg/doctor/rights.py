@@ -77,7 +77,7 @@ def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[
 
 
 def on_the_table(connection: psycopg.Connection[Any], name: str, role: str) -> Iterator[Finding]:
-    """A search reads the table with the rights of who asks."""
+    """A search reads the table with the rights of the caller."""
     statement = sql.SQL(ON_THE_TABLE).format(sql.Identifier(f"{name}_describe"))
     for row in connection.execute(statement, {"role": role}):
         who = quoted(role)

@@ -51,7 +51,7 @@ def _entry(documents: Documents, name: str, value: Any) -> sa.ColumnElement[bool
     if name == "$not":
         return sa.not_(sa.func.coalesce(_all(documents, value), False))
     if name.startswith("$"):
-        raise InputError(f"filter: {name} stands where a field or one of $and, $or, $not is expected")
+        raise InputError(f"filter: {name} is neither a field nor one of $and, $or, $not")
     found = field(documents, name)
     if not isinstance(value, Mapping):
         return found.equals(value)

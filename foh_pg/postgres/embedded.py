@@ -235,7 +235,7 @@ def make_private(path: Path) -> None:
     owners = {os.geteuid(), *(server_user()[:1] if os.geteuid() == 0 else ())}
     if path.is_symlink() or path.stat().st_uid not in owners:
         raise EmbeddedServerError(
-            f"{path} belongs to somebody else: remove it, or choose a shorter directory name"
+            f"{path} belongs to another user: remove it, or choose a shorter directory name"
         )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import standard_error
 from foh_pg.model.model import label_lists
 from foh_pg.model.ranking import LABEL_VOTERS
@@ -67,7 +67,8 @@ def classify(session: Session, index: IndexRow, rows: Rows, table: int) -> Sugge
         return [[] for _ in range(len(rows))]
     names, counts = np.unique(sample.labels.values.astype(np.str_), return_counts=True)
     names = np.sort(names[np.argsort(-counts, kind="stable")[:TAUGHT_LABELS]])
-    classifier = Classifier.of(sample.vectors, _multi_hot(sample, names.tolist()))
+    sets = LabelSets.named(label_lists(sample.labels), {name: i for i, name in enumerate(names.tolist())})
+    classifier = Classifier.of(sample.vectors, sets.multi_hot(len(names), np.float32))
     scores = classifier.project(rows.vectors) + classifier.shares
     best = np.argsort(-scores, axis=1, kind="stable")[:, :SUGGESTED]
     return [[(str(names[at]), None) for at in row] for row in best]
@@ -104,11 +105,3 @@ def _calibration(pairs: Sequence[tuple[float, bool]]) -> float:
     tenth = np.clip((chances * TENTHS).astype(int), 0, TENTHS - 1)
     off = np.bincount(tenth, chances, TENTHS) - np.bincount(tenth, right, TENTHS)
     return round(float(np.abs(off).sum() / len(pairs)), 5)
-
-
-def _multi_hot(rows: Rows, names: Sequence[str]) -> npt.NDArray[np.float32]:
-    columns = {name: i for i, name in enumerate(names)}
-    hot = np.zeros((len(rows), len(names)), dtype=np.float32)
-    for i, row in enumerate(label_lists(rows.labels)):
-        hot[i, [columns[name] for name in row if name in columns]] = 1
-    return hot

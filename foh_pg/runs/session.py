@@ -32,7 +32,7 @@ STANDBY = (
 
 PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 
-# For one transaction only: behind a proxy, somebody else may get the session with its settings.
+# For one transaction only: behind a proxy, another client may get the session with its settings.
 SETTINGS = """
 SELECT pg_catalog.set_config(name, '0', true)
 FROM pg_catalog.pg_settings
@@ -226,7 +226,7 @@ class Session:
             )
         if self.locked is not None and not held:
             raise SessionError(
-                f"server process {pid} lost the lock of the index: somebody released all locks, or a proxy "
+                f"server process {pid} lost the lock of the index: all locks were released, or a proxy "
                 "pools transactions; connect an updater to the server itself"
             )
 

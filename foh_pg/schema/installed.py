@@ -82,7 +82,7 @@ def present_revision(driver: Driver) -> str:
     found = driver.column("SELECT version_num FROM foh.alembic_version")
     if len(found) != 1:
         raise SchemaError(
-            f"foh.alembic_version has {len(found)} rows where one is expected: somebody changed it; "
+            f"foh.alembic_version has {len(found)} rows, and one is expected: it was changed by hand; "
             "restore the schema from a backup, or drop it and migrate again"
         )
     if found[0] not in revisions():

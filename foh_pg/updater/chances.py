@@ -15,6 +15,8 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import hashing
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.learners.similarity import label_matrix
 from foh_pg.model.model import Model, Vectors, label_lists
 from foh_pg.model.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
 from foh_pg.tables.keys import KeyArray
@@ -75,7 +77,10 @@ def leans(model: Model, vectors: Vectors) -> Floats:
 def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) -> tuple[Any, Any]:
     """Each label's share of the votes, and whether the query has the label: sparse (queries, labels)."""
     names = {name: i for i, name in enumerate(_names(base, queries))}
-    hot, own = (_hot(rows, names) for rows in (base, queries))
+    hot, own = (
+        label_matrix(LabelSets.named(label_lists(rows.labels), names), len(names), np.float64)
+        for rows in (base, queries)
+    )
     looked = min(LABEL_VOTERS * LABEL_VOTERS_TIMES, distances.shape[1])
     near = np.argpartition(distances, looked - 1, axis=1)[:, :looked]
     order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
@@ -92,13 +97,6 @@ def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) 
 
 def _names(base: Rows, queries: Rows) -> list[str]:
     return sorted({*base.labels.values.tolist(), *queries.labels.values.tolist()})
-
-
-def _hot(rows: Rows, names: dict[str, int]) -> Any:
-    lists = [sorted({names[name] for name in row}) for row in label_lists(rows.labels)]
-    bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
-    columns = np.array([number for row in lists for number in row], dtype=np.int64)
-    return sparse.csr_matrix((np.ones(len(columns)), columns, bounds), shape=(len(lists), len(names)))
 
 
 def _regress(values: Floats, hit: Floats) -> Floats:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg.arrays.codes import hamming
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.learners.similarity import label_matrix
 from foh_pg.model.model import Model, Vectors, label_lists
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
@@ -98,14 +99,12 @@ def scan(
 
 def sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
     """Whether each query shares a label with each row of the base."""
-    numbers: dict[str, int] = {}
-    sides = []
-    for rows in (queries, base):
-        lists = [[numbers.setdefault(name, len(numbers)) for name in row] for row in label_lists(rows.labels)]
-        columns = np.array([number for row in lists for number in row], dtype=np.int64)
-        bounds = np.concatenate([[0], np.cumsum([len(row) for row in lists])])
-        sides.append((np.ones(len(columns), dtype=np.float32), columns, bounds))
-    left, right = (sparse.csr_matrix(side, shape=(len(side[2]) - 1, len(numbers))) for side in sides)
+    names = dict.fromkeys([*queries.labels.values.tolist(), *base.labels.values.tolist()])
+    numbers = {name: number for number, name in enumerate(names)}
+    left, right = (
+        label_matrix(LabelSets.named(label_lists(rows.labels), numbers), len(numbers))
+        for rows in (queries, base)
+    )
     return np.asarray((left @ right.T).toarray() > 0)
 
 

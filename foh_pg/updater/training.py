@@ -116,9 +116,7 @@ class Examination:
     def of(cls, rows: Rows) -> Examination:
         labelled = rows.take(rows.labels.lengths > 0)
         names = {name: i for i, name in enumerate(dict.fromkeys(labelled.labels.values.tolist()))}
-        return cls(
-            labelled, LabelSets.of([names[name] for name in row] for row in label_lists(labelled.labels))
-        )
+        return cls(labelled, LabelSets.named(label_lists(labelled.labels), names))
 
     @property
     def telling(self) -> bool:

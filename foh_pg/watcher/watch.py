@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -206,45 +206,51 @@ class Watcher:
     def _update(self, name: str, trouble: Trouble) -> bool:
         """Update one index; whether entries are left that can be taken at once."""
         connection, started = self._connected(), time.monotonic()
-        self._working = True
+        size, most = self.settings.batch_size, self.settings.max_seconds
         try:
-            run = update(
-                connection,
-                name,
-                batch_size=self.settings.batch_size,
-                max_seconds=self.settings.max_seconds,
-                progress=self._heed,
-            )
+            with self._at_work(name):
+                run = update(connection, name, batch_size=size, max_seconds=most, progress=self._heed)
+        except Stopped:
+            raise
         except BusyError as error:
             self.counters.add("foh_runs_skipped_total", index=name)
             if name not in self._skipped:
                 self._skipped.add(name)
                 log.info("skipped: %s", error)
             return False
-        except Stopped:
-            log.info("index %r: stopped before the stream was drained; nothing is lost", name)
-            raise
         except Exception as error:
-            if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
-                log.info("index %r: canceled and rolled back; nothing is lost", name)
-                raise Stopped(str(error)) from error
             self.counters.add("foh_run_errors_total", index=name)
             if connection.closed:
                 raise
             wait = trouble.backoff.fail()
             trouble.message, trouble.until = one_line(error), time.monotonic() + wait
-            # Any other error is a fault of ours: the other indexes go on, and the log has the traceback.
-            ours = None if isinstance(error, (FohError, psycopg.Error)) else error
-            log.error("index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=ours)
+            log.error(
+                "index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=fault(error)
+            )
             return False
-        finally:
-            self._working = False
-            self._polled = time.monotonic()
         self._skipped.discard(name)
         trouble.backoff.succeed()
         trouble.message = ""
         self._tell(run, time.monotonic() - started)
         return run.more
+
+    @contextmanager
+    def _at_work(self, name: str) -> Iterator[None]:
+        """Around a run: that the watcher was asked to stop is no error of the run."""
+        self._working = True
+        try:
+            yield
+        except Stopped:
+            log.info("index %r: stopped; nothing is lost", name)
+            raise
+        except psycopg.errors.QueryCanceled as error:
+            if not self.stopping.is_set():
+                raise
+            log.info("index %r: canceled and rolled back; nothing is lost", name)
+            raise Stopped(str(error)) from error
+        finally:
+            self._working = False
+            self._polled = time.monotonic()
 
     def _evaluation_due(self, stream: Stream) -> bool:
         """Whether the last evaluation, by any process, and our last attempt are long enough ago."""
@@ -259,24 +265,17 @@ class Watcher:
     def _evaluate(self, name: str) -> None:
         """Measure one index. An error is told and costs one point of its chart, no more."""
         assert self.evaluate is not None
-        connection, started = self._connected(), time.monotonic()
-        self._tried[name], self._working = started, True
+        connection, self._tried[name] = self._connected(), time.monotonic()
         try:
-            run = self.evaluate(connection, name, self._heed)
+            with self._at_work(name):
+                run = self.evaluate(connection, name, self._heed)
         except Stopped:
-            log.info("index %r: stopped before it was evaluated", name)
             raise
         except Exception as error:
-            if isinstance(error, psycopg.errors.QueryCanceled) and self.stopping.is_set():
-                raise Stopped(str(error)) from error
             if connection.closed:
                 raise
-            ours = None if isinstance(error, (FohError, psycopg.Error)) else error
-            log.error("index %r could not be evaluated: %s", name, one_line(error), exc_info=ours)
+            log.error("index %r could not be evaluated: %s", name, one_line(error), exc_info=fault(error))
             return
-        finally:
-            self._working = False
-            self._polled = time.monotonic()
         found = run.metrics["index"]
         figures = " ".join(f"{key}={found[key]:.3f}" for key in MEASURES if found.get(key) is not None)
         log.info("index %r: evaluated version %d, %s", name, run.to_version, figures)
@@ -330,8 +329,7 @@ class Watcher:
         self.counters.add("foh_connection_errors_total")
         self._disconnect()
         wait = backoff.fail()
-        ours = None if isinstance(error, (FohError, psycopg.Error)) else error
-        log.error("%s; trying again in %.0f s", self._last_error, wait, exc_info=ours)
+        log.error("%s; trying again in %.0f s", self._last_error, wait, exc_info=fault(error))
         return wait
 
     def _disconnect(self) -> None:
@@ -339,3 +337,8 @@ class Watcher:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+
+def fault(error: Exception) -> Exception | None:
+    """An error that is a fault of ours, for the log to have its traceback."""
+    return None if isinstance(error, (FohError, psycopg.Error)) else error

@@ -266,7 +266,7 @@ BEGIN
         RAISE EXCEPTION 'foh: % is distributed, and does not belong to %, as whom its index works on all nodes', i.source_name, quote_ident(current_user)
             USING ERRCODE = 'insufficient_privilege', HINT = format('ALTER TABLE %s OWNER TO %I;', i.source_name, current_user);
     ELSIF i.labels_from IS NOT NULL THEN
-        RAISE EXCEPTION 'foh: % is distributed, and the labels are in a table of their own, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
+        RAISE EXCEPTION 'foh: % is distributed, and its labels are in another table, %, whose writes the nodes could not note', i.source_name, i.labels_from_name
             USING ERRCODE = 'feature_not_supported', HINT = 'Keep the labels in a column of the table, of type text[].';
     END IF;
     was := foh._spread();
@@ -278,7 +278,7 @@ BEGIN
         EXECUTE foh._render(t.body, names);
     END LOOP;
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', to_regproc(names ->> 'waiting')::regprocedure);
-    -- The default privileges of the schema are meant for tables of the application: whoever may read all of them, but only some rows or
+    -- The default privileges of the schema are meant for tables of the application: a role that may read all of them, but only some rows or
     -- columns of this one, must not read the vectors in the inbox.
     FOR t IN SELECT format('REVOKE ALL ON %s %s FROM %I', o.kind, o.name, r.rolname) AS statement
              FROM (SELECT 'TABLE' AS kind, c.oid::regclass::text AS name, c.relacl AS acl, c.relowner AS owner FROM pg_class c

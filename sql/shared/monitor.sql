@@ -13,7 +13,7 @@ AS $function$
 $function$;
 
 -- The figures of one index behind the view foh.index_stat. Where they cannot be read they are null, and problem says why: one
--- index whose tables somebody changed must not hide the others.
+-- index whose tables were changed by hand must not hide the others.
 CREATE OR REPLACE FUNCTION foh._figures(i foh.index)
 RETURNS TABLE (rows bigint, centers bigint, stale float8, stream bigint, deferred bigint, waiting_since timestamptz, problem text)
 LANGUAGE plpgsql STABLE

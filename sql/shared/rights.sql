@@ -43,7 +43,7 @@ AS $function$
     FROM pg_roles r WHERE r.rolname = foh._owner()
 $function$;
 
--- Called first by every function that reads tables of the application as foh's owner. Locks each, so that nobody alters it before the
+-- Called first by every function that reads tables of the application as foh's owner. Locks each, so that no session alters it before the
 -- transaction ends, and refuses one whose owner does not have our rights: what that role has attached to the table would run with them.
 -- Policies never run here: such functions set row_security off, which makes reading fail instead.
 CREATE OR REPLACE FUNCTION foh._open(VARIADIC tables text[]) RETURNS void

@@ -75,36 +75,6 @@ AS $function$
           WHERE r.probes <= probed AND r.shortlist <= ranked) r
 $function$;
 
--- foh: function search, called by readers
--- The search of any index, by name, with the key as text; a key of several columns as a row, such as (7,42).
-CREATE OR REPLACE FUNCTION foh.search(index text, query @vector@.vector, k int DEFAULT 10, probes int DEFAULT NULL,
-                                      shortlist int DEFAULT NULL, filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
-                                      recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
-RETURNS TABLE (key text, distance float8, score float8)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
-AS $function$
-BEGIN
-    -- Looked up by name, without argument types: pgvector may have moved to another schema since this function was made.
-    IF index IS NULL OR NOT EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-                                    WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND p.proname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_search')::pg_catalog.name) THEN
-        RAISE EXCEPTION 'foh: there is no index %', pg_catalog.quote_nullable(index) USING ERRCODE = 'undefined_object',
-            HINT = 'SELECT name FROM foh.index_stat lists those there are.';
-    END IF;
-    RETURN QUERY EXECUTE (
-            SELECT pg_catalog.format('SELECT %s::pg_catalog.text, (r).%I, (r).%I FROM foh.%I($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) r',
-                       CASE WHEN pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.=) 3 THEN pg_catalog.format('(r).%I', c.names[1])
-                           ELSE 'ROW(' OPERATOR(pg_catalog.||) (SELECT pg_catalog.string_agg(pg_catalog.format('(r).%I', n.name), ', ' ORDER BY n.at)
-                                FROM pg_catalog.unnest(c.names) WITH ORDINALITY AS n (name, at)
-                                WHERE n.at OPERATOR(pg_catalog.<=) (pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.-) 2)) OPERATOR(pg_catalog.||) ')' END,
-                       c.names[pg_catalog.cardinality(c.names) OPERATOR(pg_catalog.-) 1], c.names[pg_catalog.cardinality(c.names)], index OPERATOR(pg_catalog.||) '_search')
-            FROM (SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum) AS names
-             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-             JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid
-             WHERE n.nspname OPERATOR(pg_catalog.=) 'foh' AND c.relname OPERATOR(pg_catalog.=) (index OPERATOR(pg_catalog.||) '_result')::pg_catalog.name) c)
-        USING query, k, probes, shortlist, filter, params, labels, recall, max_distance, match;
-END
-$function$;
-
 -- foh: function _planned, called by readers
 -- How PostgreSQL would run a statement. VOLATILE, since it runs EXPLAIN in no other kind of function; nothing is written. No SET search_path: the
 -- statement has a filter in it, which must see the functions that its author sees.

@@ -148,7 +148,7 @@ def test_more_labels_than_short_codes_tell_apart(
     answer = advise(cli, "--labels=label")
     assert answer["choice"] == "foh"
     assert answer["sample"]["labelled_share"] == 1
-    assert "the choice where the label is all that counts" in " ".join(answer["notes"])
+    assert "the choice if the label is all that counts" in " ".join(answer["notes"])
     # Where rows without a label would be lost, a filter is no choice.
     connection.execute("UPDATE item SET label = NULL WHERE id % 10 = 0")
     answer = advise(cli, "--labels=label")

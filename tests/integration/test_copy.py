@@ -309,15 +309,15 @@ class TestWrongData:
 
     def test_another_dimension(self, table: psycopg.Connection[Any]) -> None:
         table.execute("INSERT INTO copied VALUES (3, '[1,2,3,4]')")
-        with pytest.raises(RowError, match="a vector has 4 dimensions where 3 were expected"):
+        with pytest.raises(RowError, match="a vector has 4 dimensions, and 3 were expected"):
             whole(table, [INT4, Vector(3)])
 
     def test_another_type(self, table: psycopg.Connection[Any]) -> None:
-        with pytest.raises(RowError, match="4 bytes came where a int8 of 8 bytes was expected"):
+        with pytest.raises(RowError, match="4 bytes came, and a int8 of 8 bytes was expected"):
             whole(table, [INT8, Vector(3)])
 
     def test_another_number_of_columns(self, table: psycopg.Connection[Any]) -> None:
-        with pytest.raises(RowError, match="returns 2 columns where 1 were announced"):
+        with pytest.raises(RowError, match="returns 2 columns, and 1 were announced"):
             whole(table, [INT4])
 
     def test_a_number_that_does_not_fit(self, table: psycopg.Connection[Any]) -> None:

@@ -462,8 +462,7 @@ def test_temporary_objects(database: Database) -> None:
         "UPDATE public.items SET embedding = (SELECT embedding FROM public.items WHERE id OPERATOR(pg_catalog.=) 1) WHERE id OPERATOR(pg_catalog.=) 2"
     )
     writer.execute("DELETE FROM public.items WHERE id OPERATOR(pg_catalog.=) 3")
-    for call in ("foh.idx_search('[1,2,3,4]', 5)", "foh.search('idx', '[1,2,3,4]', 5)"):
-        assert len(writer.execute(f"SELECT * FROM {call}".encode()).fetchall()) == 5
+    assert len(writer.execute("SELECT * FROM foh.idx_search('[1,2,3,4]', 5)").fetchall()) == 5
     for call in (
         "foh.check('idx')",
         "foh.repair('idx') WHERE missing OPERATOR(pg_catalog.+) gone OPERATOR(pg_catalog.+) changed OPERATOR(pg_catalog.>) 0",

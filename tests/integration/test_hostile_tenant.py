@@ -138,7 +138,6 @@ def test_everything_by_everybody(
         ),
         reader: (
             "SELECT * FROM foh.idx_search('[1,2,3,4]', 5)",
-            "SELECT * FROM foh.search('idx', '[1,2,3,4]')",
             "SELECT * FROM foh.idx_explain('[1,2,3,4]')",
         ),
     }

@@ -218,7 +218,7 @@ class TestFilter:
         ("filter", "message"),
         [
             ({"n": {"$near": 3}}, r"unknown operator '\$near' on 'n'"),
-            ({"$xor": []}, r"\$xor stands"),
+            ({"$xor": []}, r"\$xor is neither a field"),
             (7, "got 7"),
         ],
     )

@@ -510,15 +510,6 @@ class TestClients:
         assert len(further) == 14
         assert further[0].key > suggested[-1].key
 
-    def test_by_name(self, table: Callable[..., Table], connection: Connection) -> None:
-        items = table("text")
-        items.fill(1, 30)
-        ((key, _, _), *_) = connection.execute("SELECT * FROM foh.search('idx', %s, 3)", [QUERY]).fetchall()
-        region, number = items.search(3)[0]
-        assert connection.execute(
-            "SELECT k.* FROM (SELECT %s::foh.idx_key AS key) f, LATERAL (SELECT (f.key).*) k", [key]
-        ).fetchone() == (region, int(number))
-
     def test_readers_see_what_policies_show(
         self, table: Callable[..., Table], database: Database, connection: Connection
     ) -> None:

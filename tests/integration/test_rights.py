@@ -66,7 +66,6 @@ class TestReaders:
             "SELECT * FROM {search}(%s, 20, shortlist => 0, filter => 'id < 50')",
             "SELECT * FROM {candidates}(%s)",
             "SELECT * FROM {explain}(%s)",
-            "SELECT * FROM foh.search('items', %s)",
         )
         for status in ("ready", "building"):
             shop.run("UPDATE foh.index SET status = %s", [status])
@@ -90,7 +89,7 @@ class TestReaders:
         ).fetchall()
         assert {name for (name,) in allowed} == {
             "_match_column", "_match_enum", "_match_labels", "_match_value", "_matched",
-            "_planned", "_refuse_changed", "_refuse_search", "_way", "search",
+            "_planned", "_refuse_changed", "_refuse_search", "_way",
             "items_search", "items_candidates", "items_explain",
             "items_near", "items_nearmatching", "items_rankmatching", "items_exact", "items_exactfew", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",
             "items_describe", "items_labels", "items_suggest", "items_chances",
@@ -127,7 +126,7 @@ class TestReaders:
         grant(shop.connection, "items", reader="app_reader", revoke=True)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.search(QUERY)
-        assert reader.run("SELECT * FROM foh.search('others', %s)", [text(QUERY)]).fetchall() == []
+        assert reader.run("SELECT * FROM foh.others_search(%s)", [text(QUERY)]).fetchall() == []
         grant(shop.connection, None, reader="app_reader", revoke=True)
         left = reader.run(
             """SELECT count(*) FROM pg_proc WHERE pronamespace = 'foh'::regnamespace
@@ -135,7 +134,7 @@ class TestReaders:
         )
         assert left.fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="schema foh"):
-            reader.run("SELECT * FROM foh.search('others', %s)", [text(QUERY)])
+            reader.run("SELECT * FROM foh.others_search(%s)", [text(QUERY)])
 
     def test_go_with_the_last_index(self, shop: Shop, database: Database) -> None:
         Shop(database.connect("app_owner"), index="others", source="public.other")

@@ -59,7 +59,7 @@ def test_noise_that_both_ways_share_is_none() -> None:
 def test_a_clear_gain_that_is_not_worth_it() -> None:
     advice = advise(shares(0.25), {32: shares(0.265)}, shares(0.2))
     assert advice.choice == "pgvector"
-    assert "a gain of +0.015 where 0.02 would be worth it" in advice.gain
+    assert "a gain of +0.015, and 0.02 would be worth it" in advice.gain
 
 
 def test_a_filter_must_be_clearly_better() -> None:

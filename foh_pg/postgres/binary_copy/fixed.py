@@ -40,7 +40,7 @@ class Fixed(Column):
         if len(wrong):
             self.check_present(lengths)
             raise RowError(
-                f"a field of {lengths[wrong[0]]} bytes came where a {self.name} of {self.width} bytes was "
+                f"a field of {lengths[wrong[0]]} bytes came, and a {self.name} of {self.width} bytes was "
                 f"expected (row {wrong[0]} of this chunk)"
             )
 
@@ -105,7 +105,7 @@ class Vector(Fixed):
         wrong = np.flatnonzero((items["dimensions"] != self.dimensions) | (items["unused"] != 0))
         if len(wrong):
             raise RowError(
-                f"a {self.name} says {items['dimensions'][wrong[0]]} dimensions where {self.dimensions} were "
+                f"a {self.name} says {items['dimensions'][wrong[0]]} dimensions, and {self.dimensions} were "
                 f"expected (row {wrong[0]} of this chunk)"
             )
         return items["values"].astype(np.float32)
@@ -125,7 +125,7 @@ class Vector(Fixed):
             self.check_present(lengths)
             found = (lengths[wrong[0]] - 4) // np.dtype(self.element).itemsize
             raise RowError(
-                f"a {self.name} has {found} dimensions where {self.dimensions} were expected "
+                f"a {self.name} has {found} dimensions, and {self.dimensions} were expected "
                 f"(row {wrong[0]} of this chunk)"
             )
 
@@ -153,7 +153,7 @@ class Bits(Fixed):
     def decode(self, items: NDArray) -> NDArray:
         wrong = np.flatnonzero(items["bits"] != self.bits)
         if len(wrong):
-            raise RowError(f"a code has {items['bits'][wrong[0]]} bits where {self.bits} were expected")
+            raise RowError(f"a code has {items['bits'][wrong[0]]} bits, and {self.bits} were expected")
         return np.ascontiguousarray(items["packed"])
 
     def encode(self, values: Any) -> NDArray:

@@ -82,7 +82,7 @@ def parse_varying(buffer: NDArray, starts: NDArray, columns: Sequence[Column]) -
 def _check_count(found: NDArray, expected: int) -> None:
     wrong = found[found != expected]
     if len(wrong):
-        raise RowError(f"the query returns {wrong[0]} columns where {expected} were announced")
+        raise RowError(f"the query returns {wrong[0]} columns, and {expected} were announced")
 
 
 def _chunks(

@@ -133,7 +133,7 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
         )
     if by_label:
         notes.append(
-            f"To classify the query and filter by label would reach {_reached(filtered)}: the choice where "
+            f"To classify the query and filter by label would reach {_reached(filtered)}: the choice if "
             "the label is all that counts."
         )
     return Advice("foh", f"Use this index with {ours.bits} bits.", told, cost, tuple(notes), ours.bits)
@@ -151,7 +151,7 @@ def _costs(figures: Sequence[Figure], ours: Figure, cosine: Figure) -> str:
 
 def _too_little(gain: Gain) -> str:
     if gain.clear:
-        return f"That is a gain of {gain.mean:+.3f} where {WORTHWHILE} would be worth it."
+        return f"That is a gain of {gain.mean:+.3f}, and {WORTHWHILE} would be worth it."
     return (
         f"That is no clear difference: a gain of {gain.mean:+.3f} with a standard error of {gain.error:.3f} "
         f"over {gain.queries} queries."

@@ -42,7 +42,6 @@ def test_two_tenants_in_every_form_of_search(new_shop, database: Database) -> No
         "hamming": "SELECT {key} FROM {search}(%(query)s, %(k)s, shortlist => 0)",
         "filter": "SELECT {key} FROM {search}(%(query)s, %(k)s, filter => 'true')",
         "candidates": "SELECT {key} FROM {candidates}(%(query)s, 1000) WHERE %(k)s > 0",
-        "by name": "SELECT key::int FROM foh.search('items', %(query)s, %(k)s)",
     }
     for state in ("ready", "building"):
         shop.run("UPDATE foh.index SET status = %s", [state])

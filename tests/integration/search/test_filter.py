@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import psycopg
 import pytest
-from psycopg import sql
 
 from tests.support.postgres import Database
 from tests.support.shop import Shop, exact_distance, vectors
@@ -168,19 +167,3 @@ def test_a_column_named_params(new_shop) -> None:
     shop.fill(range(50), vectors(50))
     shop.install()
     assert shop.found(QUERY, 5, filter="s.params = 7") == [7]
-
-
-def test_search_by_name_takes_the_filter_too(shop: Shop) -> None:
-    rows = shop.execute(
-        sql.SQL(
-            """SELECT key FROM foh.search('items', %s, 5, filter => 'id = (params ->> ''id'')::int',
-               params => '{{"id": 77}}')"""
-        ).format(),
-        [str(list(map(float, QUERY)))],
-    ).fetchall()
-    assert rows == [("77",)]
-    with pytest.raises(psycopg.errors.SyntaxError):
-        shop.execute(
-            sql.SQL("SELECT key FROM foh.search('items', %s, 5, filter => 'false) or (true')").format(),
-            [str(list(map(float, QUERY)))],
-        )

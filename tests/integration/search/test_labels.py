@@ -102,8 +102,9 @@ class TestDial:
             assert shop.search(QUERY, **asked) == expected
 
     @pytest.mark.one_version
-    @pytest.mark.parametrize("call", ["foh.items_search({}, labels => {})", "foh.items_explain({}, labels => {})",
-                                      "foh.search('items', {}, labels => {})"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "call", ["foh.items_search({}, labels => {})", "foh.items_explain({}, labels => {})"]
+    )
     @pytest.mark.parametrize("dial", ["-0.01", "1.01", "'NaN'", "'Infinity'"])
     def test_out_of_range(self, shop: Shop, call: str, dial: str) -> None:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"labels is .*, it must be between 0"):

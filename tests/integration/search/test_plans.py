@@ -120,7 +120,6 @@ def test_in_parallel_workers(new_shop, database: Database, server) -> None:
         "SELECT * FROM {search}(%(query)s, 20, filter => 's.id >= 7')",
         "SELECT * FROM {search}(%(query)s, 600)",
         "SELECT * FROM {candidates}(%(query)s)",
-        "SELECT * FROM foh.search('items', %(query)s, 20)",
     ]
     expected = [shop.run(call, {"query": text(QUERY)}).fetchall() for call in calls]
     forced = shop.seen_by(database.connect("app_owner"))

@@ -37,10 +37,6 @@ def check_key_type(shop: Shop) -> None:
     assert shop.found(base[7], 60, shortlist=0, probes=4) != []
     assert set(shop.found(base[7], 60)) == set(keys)
     assert shop.found(base[7], 1) == [keys[order[0]]] == [keys[7]]
-    [row] = shop.execute(
-        sql.SQL("SELECT key, distance, score FROM foh.search(%s, %s, 1)"), [shop.index, text(base[7])]
-    )
-    assert row[0] == str(keys[7])
 
 
 COLUMNS = ["k", "distance", "score", "query", "key", "probes", "code", "near", "filter", "params", "vector", "n", "e", "s",
@@ -237,12 +233,6 @@ class TestBadArguments:
     def test_not_a_number(self, shop: Shop) -> None:
         with pytest.raises(psycopg.DataError, match="NaN not allowed"):
             shop.search("[nan,0,0,0,0,0,0,0]")
-
-    def test_unknown_index(self, shop: Shop) -> None:
-        with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index 'other'"):
-            shop.execute(sql.SQL("SELECT * FROM foh.search('other', '[1]')"))
-        with pytest.raises(psycopg.errors.UndefinedObject, match="there is no index NULL"):
-            shop.execute(sql.SQL("SELECT * FROM foh.search(NULL, '[1]')"))
 
 
 def test_zero_vectors(new_shop) -> None:

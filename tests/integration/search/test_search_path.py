@@ -64,7 +64,6 @@ FORMS = (
     "SELECT * FROM {search}(%(query)s, 20, max_distance => 0.7, filter => 's.price OPERATOR(pg_catalog.<) 100')",
     "SELECT * FROM {candidates}(%(query)s)",
     "SELECT * FROM {explain}(%(query)s)",
-    "SELECT * FROM foh.search('items', %(query)s, 20)",
 )
 
 

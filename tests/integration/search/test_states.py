@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import psycopg
 import pytest
-from psycopg import sql
 
 from tests.support.postgres import Database
 from tests.support.shop import Shop, exact_distance, text, vectors
@@ -396,6 +395,4 @@ def test_names_of_the_index(new_shop) -> None:
         shop.fill(range(30), BASE[:30])
         shop.install()
         assert len(shop.found(QUERY, 5)) == 5
-        rows = shop.execute(sql.SQL("SELECT key FROM foh.search(%s, %s, 5)"), [name, text(QUERY)]).fetchall()
-        assert len(rows) == 5
         assert len(shop.found(QUERY, 5, filter="id > 3")) == 5

@@ -90,13 +90,3 @@ class TestMaxDistance:
     def test_where_the_table_answers(self, shop: Shop, near: float) -> None:
         shop.run("UPDATE foh.index SET status = 'building'")
         assert shop.found(QUERY, 10, max_distance=near) == [int(key) for key in np.argsort(EXACT)[:7]]
-
-    def test_by_the_name_of_the_index(self, shop: Shop, near: float) -> None:
-        rows = shop.execute(
-            sql.SQL(
-                "SELECT key::int, distance, score FROM foh.search('items', %s, max_distance => %s, recall => 1)"
-            ),
-            [text(QUERY), near],
-        ).fetchall()
-        assert rows == shop.search(QUERY, max_distance=near)
-        assert len(rows) == 7
