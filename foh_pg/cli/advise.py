@@ -24,24 +24,33 @@ from foh_pg.quality import advise as measured
     default=5000,
     help="Rows to measure on.",
 )
+@options.match
 @click.option("--verbose", is_flag=True, help="Show all figures, and what else they say.")
 @options.dsn
 @options.json
 def advise(
-    table: str, embedding: str, labels: str | None, sample: int, verbose: bool, dsn: str | None, json: bool
+    table: str,
+    embedding: str,
+    labels: str | None,
+    sample: int,
+    match: dict[str, Any] | None,
+    dsn: str | None,
+    **shown: bool,
 ) -> None:
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
     Three lines: what to do, what you gain, and what it costs. They are measured on a sample: how often the
     first 10 rows share a label with the query, and how near they are. Only reads, needs no schema foh, and
     scans the table twice. On the whole table figures differ, most where labels are rare.
-    TABLE is written as in SQL: shop.products.
+    TABLE is written as in SQL: shop.products. With --match also: how many rows pass this condition, and how
+    searches with it would be answered.
     """
     with connected(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
         found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
         present = measured.find_index(connection, found.table)
+        condition = None if match is None else measured.ask(connection, found, match)
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:
@@ -59,12 +68,15 @@ def advise(
         "gain": advice.gain,
         "cost": advice.cost,
         "notes": advice.notes,
-        "sql": measured.statement(found, advice.bits) if advice.bits and present is None else None,
+        "condition": None if condition is None else condition.describe(),
+        "sql": measured.statement(found, advice.bits, condition.include if condition else ())
+        if advice.bits and present is None
+        else None,
     }
-    if json:
+    if shown["json"]:
         print_json(result)
     else:
-        show(result, verbose)
+        show(result, shown["verbose"])
 
 
 def show(result: dict[str, Any], verbose: bool) -> None:
@@ -72,6 +84,8 @@ def show(result: dict[str, Any], verbose: bool) -> None:
     click.echo(f"Gain: {result['gain']}")
     if result["cost"]:
         click.echo(f"Cost: {result['cost']}")
+    if result["condition"]:
+        click.echo(f"Condition: {result['condition']['text']}")
     if result["sql"]:
         click.echo(f"\n{result['sql']}")
     if not verbose and not result["figures"]:

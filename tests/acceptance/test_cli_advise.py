@@ -9,7 +9,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.quality.advise import measuring
+from foh_pg.quality.advise import ask, measuring, read
+from foh_pg.quality.advise.condition import ranked_exactly
 from tests.acceptance.test_cli import CommandLine
 from tests.support.postgres import Database
 
@@ -189,6 +190,71 @@ def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]
     assert "exact cosine" in shown
     assert "rows x ((geometry bits + 64 + bits) / 8 +" in shown
     assert shown == cli("advise", "public.item", *asked[1:], "--verbose").stdout
+
+
+def test_a_condition(cli: CommandLine, connection: psycopg.Connection[Any], database: Database) -> None:
+    labels = numbers()
+    fill(connection, vectors_of(labels, 0.7), [f"l{label}" for label in labels])
+    connection.execute("ALTER TABLE item ADD price int, ADD sold boolean, ADD mood text")
+    connection.execute(
+        "UPDATE item SET price = id, sold = id % 2 = 0, mood = CASE WHEN id % 4 > 0 THEN 'it''s {}' END"
+    )
+    before = state(database)
+    cases: list[tuple[dict[str, Any], int]] = [
+        ({"price": {">=": 500, "<": 1500}}, 1000),
+        ({"price": [1, 2, 3], "sold": False}, 2),
+        ({"sold": True}, 1000),
+        ({"mood": "it's {}"}, 1500),
+        ({"mood": None}, 500),
+        ({"mood": {"not": None}}, 1500),
+        ({"mood": {"not": ["it's {}", "other"]}}, 0),
+        ({"mood": ["it's {}", None]}, 2000),
+        ({"price": []}, 0),
+        ({"labels": "l1"}, int((labels == 1).sum())),
+        ({"labels": {"none": ["l1", "l2"]}}, int((labels > 2).sum() + (labels == 0).sum())),
+    ]
+    sample = read(connection, "item", "embedding", "label", 100)
+    for match, passing in cases:
+        found = ask(connection, sample, match)
+        assert found.passing == passing, match
+        assert found.include == [name for name in match if name != "labels"]
+    said = cli(
+        "advise", "item", "--embedding=embedding", "--labels=label", "--match", '{"sold": true}'
+    ).stdout
+    assert "Condition: 1000 of 2000 rows pass (50 %): the lists of the index answer it" in said
+    assert "include => '{sold}'" in said
+    assert state(database) == before
+
+
+def test_bad_conditions_name_the_cure(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    fill(connection, vectors_of(numbers(), 3), ["a"] * ROWS)
+    for match, message in (
+        ({"price": 1}, "column 'price' of public.item, which is not there"),
+        ({"embedding": 1}, "which cannot be included"),
+        ({"id": "seven"}, "invalid input syntax for type integer"),
+        ({"id": {"like": 1}}, "the unknown comparison 'like'"),
+        ({"id": {"<": None}}, "compares a column with a value"),
+        ({"labels": {"some": ["a"]}}, "any, all and none"),
+    ):
+        given = ["advise", "item", "--embedding=embedding", "--labels=label", "--match", json.dumps(match)]
+        assert message in cli(*given, code=1).stderr
+
+
+@pytest.mark.parametrize("dimensions", [8, 512, 3000])
+def test_a_condition_is_answered_as_a_search_decides(
+    connection: psycopg.Connection[Any], dimensions: int
+) -> None:
+    plan = '[{"Plan": {"Node Type": "Index Scan", "Plan Rows": %d, "Total Cost": 1}}]'
+    for rows in (1500, 60_000, 5_000_000):
+        for passing in (1, 30, 300, 1000, rows // 50, rows // 10, rows):
+            for limited in (None, 1000):
+                # A page of items holds about 150.
+                asked = [plan % passing, rows * 8192 // 150, 10, dimensions, limited]
+                [(most,)] = connection.execute(
+                    "SELECT most FROM foh._way(%s::json, %s::bigint, %s, %s, %s::bigint, false)", asked
+                ).fetchall()
+                total = rows * 8192 // 150 * 150 // 8192
+                assert ranked_exactly(passing, total, dimensions, limited) == (most is not None)
 
 
 def test_errors_name_the_cure(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:

@@ -149,9 +149,9 @@ def read(
         connection.execute("SET LOCAL row_security = off")
         table = _describe(connection, name, embedding, labels)
         with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-            counted = cursor.execute(_compose(COUNT, table, limit)).fetchone()
+            counted = cursor.execute(compose(COUNT, table)).fetchone()
         assert counted is not None
-        parts = list(copy_out(connection, _compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
+        parts = list(copy_out(connection, compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
     X = _matrix(table, parts)
     return Sample(table, counted[0], counted[1], X, Ragged.join([labels for _, labels in parts]))
 
@@ -183,21 +183,21 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
     return Table(schema, relation, tuple(keys), embedding, types[embedding], labels, labels_type)
 
 
-def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
-    """Fill in names; no labels are an empty array, one label is an array of one."""
+def compose(text: Any, table: Table, limit: int = 0, **more: sql.Composable) -> sql.Composed:
+    """Fill in names; no labels are an empty array, one label is an array of one. `row_labels`: those of s."""
     if table.labels is None:
         labels: sql.Composable = sql.SQL("NULL::text[]")
         as_labels: sql.Composable
         labelled: sql.Composable
-        as_labels, labelled = sql.SQL("v.labels"), sql.SQL("false")
+        row_labels: sql.Composable
+        as_labels, labelled, row_labels = sql.SQL("v.labels"), sql.SQL("false"), labels
     else:
         labels = sql.SQL("s.{}").format(sql.Identifier(table.labels))
         of_type = str(table.labels_type)
         read = JSON if of_type == "jsonb" else MANY if of_type.startswith("_") else ONE
         as_labels = sql.SQL(read).format(sql.SQL("v.labels"))
-        labelled = sql.SQL("EXISTS (SELECT FROM unnest({}) l WHERE l IS NOT NULL)").format(
-            sql.SQL(read).format(labels)
-        )
+        row_labels = sql.SQL(read).format(labels)
+        labelled = sql.SQL("EXISTS (SELECT FROM unnest({}) l WHERE l IS NOT NULL)").format(row_labels)
     return sql.SQL(text).format(
         table=sql.Identifier(table.schema, table.name),
         key=sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(column)) for column in table.key),
@@ -205,7 +205,9 @@ def _compose(text: Any, table: Table, limit: int) -> sql.Composed:
         labels=labels,
         as_labels=as_labels,
         labelled=labelled,
+        row_labels=row_labels,
         limit=sql.Literal(limit),
+        **more,
     )
 
 

@@ -182,8 +182,8 @@ def _nearer(figure: Figure, other: Figure) -> bool:
     return figure.recall >= other.recall + WORTHWHILE
 
 
-def statement(sample: Sample, bits: int) -> str:
-    """Give the SQL that creates the index."""
+def statement(sample: Sample, bits: int, include: Sequence[str] = ()) -> str:
+    """Give the SQL that creates the index; `include` names columns to keep in its lists."""
     table = sample.table
     source = sql.Identifier(table.schema, table.name).as_string(None)
     arguments = [
@@ -191,4 +191,6 @@ def statement(sample: Sample, bits: int) -> str:
         sql.SQL("labels => {}").format(table.labels),
         sql.SQL("bits => {}").format(bits),
     ]
+    if include:
+        arguments.append(sql.SQL("include => {}").format(sql.Literal(list(include))))
     return sql.SQL(", ").join(arguments).as_string(None) + ");"
