@@ -269,6 +269,10 @@ BEGIN
     IF match IS NOT NULL THEN
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         tests := matched.tests;
+        IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
+            -- All rows that pass are of a kind that is wanted: which of them are of the query's kind does not matter.
+            dial := 0;
+        END IF;
         condition := CASE WHEN filter IS NULL THEN matched.condition
                           ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
         IF filter IS NULL AND NOT tests OPERATOR(pg_catalog.?) 'labels_none' THEN

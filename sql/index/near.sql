@@ -156,11 +156,13 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
     -- rows counts there as if so many entries had been seen.
     IF asked IS NULL THEN
         fewest := probes / greatest({lists_for_share}, 1::float8);
+        everywhere := share;
         SELECT (count(*) FILTER (WHERE u.passes) + {share_counts} * share) / (count(*) + {share_counts}) INTO share
         FROM (SELECT {passing_only} AS passes
               FROM (SELECT unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
                     FROM {list} l WHERE l.center = ANY (centers[:{share_lists}]) AND truncated = 0) u) u;
-        more := least(fewest::float8 * greatest({lists_for_share}, 1::float8), 1e7::float8)::int;
+        -- Where fewer pass here than elsewhere, the nearest of them lie farther off still than if the rows that pass were spread evenly.
+        more := least(fewest::float8 * greatest({lists_for_share}, 1::float8) * power(greatest(everywhere / share, 1::float8), 0.15::float8), 1e7::float8)::int;
         IF more > probes THEN
             -- More lists than that cost more than all rows that pass.
             IF lean = 0::float8 AND more > worth THEN

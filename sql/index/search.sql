@@ -128,10 +128,24 @@ SET jit = off
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    labelled constant boolean := tests ?| ARRAY['labels_any', 'labels_all', 'labels_none'];
+    labels_any constant text[] := tests ->> 'labels_any';
+    labels_all constant text[] := tests ->> 'labels_all';
+    labels_none constant text[] := tests ->> 'labels_none';
+    labelled constant boolean := num_nonnulls(labels_any, labels_all, labels_none) > 0;
     {row_match_declared}
 BEGIN
     {row_match_read}
+    IF bits IS NULL AND leans IS NULL THEN
+        SELECT array_agg(t.key), array_agg(t.distance) INTO keys, distances
+        FROM (SELECT d.key, d.distance
+              FROM (SELECT u.key, {exact_distance}(u.x, query) AS distance
+                    FROM (SELECT {key_of_s} AS key, {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included_of_s} FROM {source_of_matching} OFFSET 0) u
+                    WHERE u.x IS NOT NULL AND {row_passing} OFFSET 0) d
+              WHERE max_distance IS NULL OR d.distance <= max_distance
+              ORDER BY 2 LIMIT k) t;
+        scores := distances;
+        RETURN;
+    END IF;
     SELECT array_agg(t.key), array_agg(t.distance), array_agg(t.score) INTO keys, distances, scores
     FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
                  {score}(CASE WHEN d.bits IS NULL THEN d.distance / scale ELSE {bit_score}(d.bits) END, d.lean) AS score
@@ -210,6 +224,10 @@ BEGIN
     IF match IS NOT NULL THEN
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         tests := matched.tests;
+        IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
+            -- All rows that pass are of a kind that is wanted: which of them are of the query's kind does not matter.
+            dial := 0;
+        END IF;
         typed := filter IS NULL AND {tables_readable};
         condition := CASE WHEN filter IS NULL THEN matched.condition
                           ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
@@ -384,8 +402,15 @@ DECLARE
     -- How match is answered: see foh._way.
     share float8;
     most bigint;
+    matched record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
+    IF match IS NOT NULL THEN
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
+        IF matched.tests ?| ARRAY['labels_any', 'labels_all'] THEN
+            dial := 0;
+        END IF;
+    END IF;
     SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
@@ -396,10 +421,9 @@ BEGIN
     END IF;
     IF match IS NOT NULL AND {distributed} THEN
         share := 0.25;
-        PERFORM foh._matched({name}, {included_text}, {label_conditions_text}, match);
     ELSIF match IS NOT NULL THEN
         -- The text of the condition is made here, of values. It is planned, and not run.
-        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || (foh._matched({name}, {included_text}, {label_conditions_text}, match)).condition, NULL),
+        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || matched.condition, NULL),
                         pg_relation_size({item_text}), k, {dimensions}, CASE WHEN dial > 0 THEN {exact_rows} END, false) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen

@@ -275,6 +275,10 @@ BEGIN
                         string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), i.embedding, i.source_name,
                         string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at))
             ELSE min(format('%s s WHERE s.%I OPERATOR(pg_catalog.=) ANY (near.keys%s)', i.source_name, k.name, k.collation)) END,
+        'source_of_matching', CASE WHEN as_row OR partitioned
+            THEN format('(SELECT unnest(keys) AS key) e CROSS JOIN LATERAL (SELECT s.* FROM %s s WHERE %s OFFSET 0) s WHERE true', i.source_name,
+                        string_agg(format('s.%I = %s', k.name, k.of_e), ' AND ' ORDER BY k.at))
+            ELSE min(format('%s s WHERE s.%I = ANY (keys%s)', i.source_name, k.name, k.collation)) END,
         'source_of_key', format('%s s WHERE %s', i.source_name, string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at)),
         'key_changed', string_agg(format('NEW.%1$I <> OLD.%1$I', k.name), ' OR ' ORDER BY k.at),
         'o_is_s', string_agg(format('o.%1$I = s.%1$I', k.name), ' AND ' ORDER BY k.at),

@@ -134,7 +134,7 @@ AS $function$
 $function$;
 
 -- What the placeholders of fragment near_body stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads
--- argument tests and compares; and those of rank_matching, which begin with row. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), among_1 and
+-- argument tests and compares; and those of rank_matching, which begin with row. For each included column, by its place: asked_1 (whether it is asked for, and the lists have it), listed_1 and ranged_1 (whether there are sets, and bounds), among_1 and
 -- without_1 (sets), above_1, from_1, below_1 and upto_1 (bounds), nulls_1 (whether a NULL passes). See foh._match_column.
 -- The signature of labels tells which rows cannot have a label. A label that is not in the dictionary is in no signature, and an entry of the
 -- stream may be older than the dictionary: there the row itself is asked.
@@ -146,19 +146,22 @@ DECLARE
     made record;
     marks constant text := format('B''%s''', repeat('0', i.bits + CASE WHEN i.labels IS NULL THEN 0 ELSE 64 END));
     labels constant text := CASE WHEN i.labels IS NOT NULL THEN
-        '(any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0) AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
+        '(one_label IS NULL OR get_bit(%1$s.marks, one_label) = 1) AND (any_labels IS NULL OR bit_count(%1$s.marks & any_labels) > 0)'
+        ' AND (all_labels IS NULL OR (%1$s.marks & all_labels) = all_labels)' ELSE 'true' END;
 BEGIN
     IF NOT matching THEN
         RETURN jsonb_build_object(
             'match_declared', '', 'match_read', '', 'match_lists', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
             'passing_stream', '', 'row_passing', '', 'row_match_declared', '', 'row_match_read', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
-            'fewer_rows', '0.6::float8');
+            'fewer_rows', '0.45::float8');
     END IF;
-    SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
-           string_agg(format('asked_%1$s, nulls_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
+    SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; listed_%1$s boolean; ranged_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
+           string_agg(format('asked_%1$s, nulls_%1$s, listed_%1$s, ranged_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
            coalesce(string_agg(format($$asked_%1$s := tests ? '%1$s nulls';
     IF asked_%1$s THEN
         nulls_%1$s := tests -> '%1$s nulls';
+        listed_%1$s := tests ?| ARRAY['%1$s among', '%1$s without'];
+        ranged_%1$s := tests ?| ARRAY['%1$s >', '%1$s >=', '%1$s <', '%1$s <='];
         among_%1$s := tests ->> '%1$s among';
         without_%1$s := tests ->> '%1$s without';
         above_%1$s := tests ->> '%1$s >';
@@ -166,21 +169,22 @@ BEGIN
         below_%1$s := tests ->> '%1$s <';
         upto_%1$s := tests ->> '%1$s <=';
     END IF;$$, c.at), E'\n    '), '') AS assigned,
-           string_agg(format($$tests ? '%1$s nulls' AND (i.included -> %3$s ->> 'filled')::boolean, (tests ->> '%1$s nulls')::boolean, (tests ->> '%1$s among')::%2$s[], (tests ->> '%1$s without')::%2$s[], (tests ->> '%1$s >')::%2$s, (tests ->> '%1$s >=')::%2$s, (tests ->> '%1$s <')::%2$s, (tests ->> '%1$s <=')::%2$s$$,
+           string_agg(format($$tests ? '%1$s nulls' AND (i.included -> %3$s ->> 'filled')::boolean, (tests ->> '%1$s nulls')::boolean, tests ?| ARRAY['%1$s among', '%1$s without'], tests ?| ARRAY['%1$s >', '%1$s >=', '%1$s <', '%1$s <='], (tests ->> '%1$s among')::%2$s[], (tests ->> '%1$s without')::%2$s[], (tests ->> '%1$s >')::%2$s, (tests ->> '%1$s >=')::%2$s, (tests ->> '%1$s <')::%2$s, (tests ->> '%1$s <=')::%2$s$$,
                              c.at, c.kept, c.at - 1), ', ') AS "values",
            coalesce(string_agg(format(', unnest(CASE WHEN asked_%1$s THEN l.included_%2$s END) AS included_%2$s', c.at, c.slot), ''), '') AS asked,
            coalesce(string_agg(', t.included_' || c.slot, ''), '') AS streamed,
+           -- The flags listed and ranged spare most entries half of the comparisons.
            coalesce(string_agg(format('(NOT asked_%1$s OR CASE WHEN %%1$s.included_%2$s IS NULL THEN nulls_%1$s ELSE '
-                                      '(among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s)) '
-                                      'AND (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
-                                      'AND (below_%1$s IS NULL OR %%1$s.included_%2$s%3$s < below_%1$s) AND (upto_%1$s IS NULL OR %%1$s.included_%2$s%3$s <= upto_%1$s) END)',
+                                      '(NOT listed_%1$s OR (among_%1$s IS NULL OR %%1$s.included_%2$s%3$s = ANY (among_%1$s)) AND (without_%1$s IS NULL OR %%1$s.included_%2$s%3$s <> ALL (without_%1$s))) '
+                                      'AND (NOT ranged_%1$s OR (above_%1$s IS NULL OR %%1$s.included_%2$s%3$s > above_%1$s) AND (from_%1$s IS NULL OR %%1$s.included_%2$s%3$s >= from_%1$s) '
+                                      'AND (below_%1$s IS NULL OR %%1$s.included_%2$s%3$s < below_%1$s) AND (upto_%1$s IS NULL OR %%1$s.included_%2$s%3$s <= upto_%1$s)) END)',
                                       c.at, c.slot, replace(c.collated, '%', '%%%%')), ' AND '), 'true') AS passing
     INTO made
     FROM (SELECT c.at, c.value ->> 'kept' AS kept, c.value ->> 'slot' AS slot,
                  CASE WHEN c.value ->> 'kept' = 'text' AND NOT (c.value ->> 'enum')::boolean THEN foh._collate(i.source, (c.value ->> 'name')::name) ELSE '' END AS collated
           FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at) ORDER BY c.at) c;
     RETURN jsonb_build_object(
-        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; model_version bigint; more int; asked constant int := probes; fewest int;',
+        'match_declared', made.declared || ' any_labels varbit; all_labels varbit; one_label int; model_version bigint; more int; asked constant int := probes; fewest int; everywhere float8;',
         'match_read', CASE WHEN made.variables IS NULL THEN '' ELSE format('SELECT %s INTO %s FROM foh.index i WHERE i.id = %s;', made."values", made.variables, i.id) END
             || CASE WHEN i.labels IS NULL THEN '' ELSE format($$
     IF tests ? 'labels_any' OR tests ? 'labels_all' THEN
@@ -191,23 +195,31 @@ BEGIN
         FROM (SELECT DISTINCT u.name FROM unnest(coalesce((tests ->> 'labels_any')::text[], '{}') || coalesce((tests ->> 'labels_all')::text[], '{}')) AS u (name)) u
         CROSS JOIN LATERAL (SELECT d.name, d.label FROM foh.label d WHERE d.name = u.name AND d.index + 0 = %2$s OFFSET 0) d;
         model_version := (SELECT i.version FROM foh.index i WHERE i.id = %2$s);
+        -- A single label is a single bit, which is read without a copy of the marks.
+        IF bit_count(any_labels) = 1 THEN
+            one_label := position(B'1' IN any_labels) - 1;
+            any_labels := NULL;
+        ELSIF bit_count(all_labels) = 1 THEN
+            one_label := position(B'1' IN all_labels) - 1;
+            all_labels := NULL;
+        END IF;
     END IF;$$, marks, i.id) END,
         'row_match_declared', made.declared,
         'row_match_read', made.assigned,
         'row_passing', format(made.passing, 'u')
-            || ' AND (NOT tests ? ''labels_any'' OR u.labels && (tests ->> ''labels_any'')::text[]) AND (NOT tests ? ''labels_all'' OR u.labels @> (tests ->> ''labels_all'')::text[])'
-               ' AND (NOT tests ? ''labels_none'' OR coalesce(NOT u.labels && (tests ->> ''labels_none'')::text[], true))',
+            || ' AND (NOT labelled OR (labels_any IS NULL OR u.labels && labels_any) AND (labels_all IS NULL OR u.labels @> labels_all)'
+               ' AND (labels_none IS NULL OR coalesce(NOT u.labels && labels_none, true)))',
         'included_asked', made.asked,
         'included_streamed', made.streamed || ', t.version',
         'passing', format(' WHERE %s AND %s', format(made.passing, 'u'), format(labels, 'u')),
         'passing_and', format('%s AND %s AND ', format(made.passing, 'u'), format(labels, 'u')),
-        'marks_read', 'lean > 0::float8 OR any_labels IS NOT NULL OR all_labels IS NOT NULL',
+        'marks_read', 'lean > 0::float8 OR num_nonnulls(one_label, any_labels, all_labels) > 0',
         'first_lists', 'least(1 + most / (16 * coalesce(share, 1)), 1e6)::int',
         'kept', 'looked',
         'passing_only', format('%s AND %s', format(made.passing, 'u'), format(labels, 'u')),
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
         'looked_at_least', foh._ranking() -> 'looked',
-        'fewer_rows', '0.75::float8');
+        'fewer_rows', '0.6::float8');
 END
 $function$;
 

@@ -177,7 +177,7 @@ BEGIN
         'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(%2$s, 1::float8), 1e7::float8)::int END',
                                    probes_chosen, lists_for_share),
         -- So many of the nearest lists tell which share of the rows passes around the query; that of all rows counts as so many entries there.
-        'share_lists', 8,
+        'share_lists', 'CASE WHEN share < 0.2::float8 THEN 8 ELSE 3 END',
         'share_counts', '5::float8',
         'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
                                    coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),

@@ -180,6 +180,31 @@ def test_labels(goods: Goods) -> None:
     assert set(both) == {key for key in goods.expected("number > 0 AND id % 2 = 0") if "cat" in tags[key]}
 
 
+def test_labels_that_are_asked_for_do_not_rank(goods: Goods) -> None:
+    """All rows that pass are of a wanted kind, whatever kind the neighbors of the query are of."""
+    goods.fill(range(300))
+    # The nearest rows are dogs alone; some of those behind are cats as well.
+    order = np.argsort(FAR[:300]).tolist()
+    goods.run("UPDATE public.goods SET tags = '{dog}'")
+    goods.run("UPDATE public.goods SET tags = '{cat}' WHERE id = ANY (%s)", [order[20::2]])
+    goods.run("UPDATE public.goods SET tags = '{cat,dog}' WHERE id = ANY (%s)", [order[21:80:2]])
+    goods.create([])
+    build(goods.connection, "goods")
+    cats = [key for key in order[20:] if key in set(order[20::2]) | set(order[21:80:2])]
+    asked = (
+        "SELECT id FROM foh.goods_search(%s, 10, probes => 12, shortlist => 300, labels => %s, match => %s)"
+    )
+    for dial in (0, 0.5, 1):
+        for match in ({"labels": "cat"}, {"labels": {"all": ["cat"]}}):
+            found = goods.connection.execute(asked, [text(QUERY), dial, json.dumps(match)])
+            assert [key for (key,) in found] == cats[:10]
+    said = goods.connection.execute(
+        "SELECT value FROM foh.goods_explain(%s, labels => 1, match => %s) WHERE step = 'labels'",
+        [text(QUERY), json.dumps({"labels": "cat"})],
+    ).fetchall()
+    assert said == [("not asked: nearest vectors only",)]
+
+
 def test_a_change_of_an_included_column_alone_is_seen(goods: Goods) -> None:
     built(goods, ["number", "status"])
     goods.run("UPDATE public.goods SET number = 77 WHERE id IN (3, 350)")
