@@ -16,17 +16,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
-from foh_pg.postgres.embedded import INSTALLATIONS, EmbeddedServer, installation
+from foh_pg.postgres.embedded import INSTALLATIONS, installation
 from tests.support.postgres import (
     PASSWORD,
-    SETTINGS,
     VERSIONS,
     Database,
     Originals,
     Server,
     Servers,
     docker_answers,
+    own_server,
 )
+from tests.support.shop import Shop
 
 # Machines that run tests are shared and slow at times: a slow example is not a wrong one, and the same examples every
 # time tell a change from chance. `--hypothesis-profile=searching` looks for new ones.
@@ -248,6 +249,12 @@ def connection(database: Database) -> psycopg.Connection[Any]:
 
 
 @pytest.fixture
+def shop(database: Database) -> Shop:
+    """The shop that the function has made which prepared the database."""
+    return Shop(database.connect("app_owner"), create=False)
+
+
+@pytest.fixture
 def superuser(database: Database) -> psycopg.Connection[Any]:
     """For what only a superuser may do. A test that can do without proves more."""
     return database.connect(None)
@@ -277,10 +284,7 @@ def new_role(database: Database) -> Iterator[Callable[[], str]]:
 @pytest.fixture
 def private_server(embedded_version: int) -> Iterator[Server]:
     """A server of this test's own, for what concerns the whole cluster; only the ordinary roles are in it."""
-    with (
-        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
-    ):
+    with own_server(embedded_version) as embedded:
         private = Server(embedded.dsn(), "template1", embedded.bin)
         private.create_roles()
         yield private

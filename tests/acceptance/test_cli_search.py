@@ -27,11 +27,6 @@ pytestmark = pytest.mark.prepared(by=stock)
 
 
 @pytest.fixture
-def shop(database: Database) -> Shop:
-    return Shop(database.connect("app_owner"), create=False)
-
-
-@pytest.fixture
 def cli(shop: Shop, database: Database) -> CommandLine:
     return CommandLine(database)
 

@@ -95,14 +95,20 @@ def test_two_at_once(prepared: Connection, database: Database) -> None:
     assert violations(prepared) == []
 
 
-@pytest.mark.one_version
-def test_lock_taken_over(prepared: Connection, database: Database) -> None:
+def another_updater(holder: Connection, database: Database) -> Action:
+    """The lock is lost, and somebody else takes it and is done."""
+
     def take_over() -> None:
-        prepared.execute("SELECT pg_advisory_unlock_all()")
+        holder.execute("SELECT pg_advisory_unlock_all()")
         updater.update(database.dsn(), "digits")
 
+    return take_over
+
+
+@pytest.mark.one_version
+def test_lock_taken_over(prepared: Connection, database: Database) -> None:
     with pytest.raises(SessionError, match="lost the lock"):
-        updater.update(prepared, "digits", progress=when("learn", take_over))
+        updater.update(prepared, "digits", progress=when("learn", another_updater(prepared, database)))
     assert violations(prepared) == []
 
 
@@ -111,13 +117,8 @@ def test_the_fence_stands_without_the_lock(
     prepared: Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foh_pg.runs.session.Session.check", lambda self: None)
-
-    def take_over() -> None:
-        prepared.execute("SELECT pg_advisory_unlock_all()")
-        updater.update(database.dsn(), "digits")
-
     with pytest.raises(FenceError, match="another updater was faster"):
-        updater.update(prepared, "digits", progress=when("place", take_over))
+        updater.update(prepared, "digits", progress=when("place", another_updater(prepared, database)))
     assert violations(prepared) == []
     error = prepared.execute("SELECT error FROM foh.run WHERE error IS NOT NULL").fetchone()
     assert error is not None
@@ -132,6 +133,16 @@ def test_connection_moved_by_a_proxy(prepared: Connection, monkeypatch: pytest.M
             pass
 
 
+def assert_found_before_and_after(connection: Connection, key: int, row: int) -> None:
+    """Its code is of hash functions that were replaced: a search encodes it on the way, an update once more."""
+    for _ in range(2):
+        assert violations(connection) == []
+        assert key in found(connection, row)
+        updater.update(connection, "digits")
+    assert key in found(connection, row)
+    assert violations(connection) == []
+
+
 def test_writer_in_flight_across_a_switch(prepared: Connection, database: Database) -> None:
     writer = database.connect(autocommit=False)
     with writer.cursor() as cursor:
@@ -141,12 +152,7 @@ def test_writer_in_flight_across_a_switch(prepared: Connection, database: Databa
     prepared.execute("DELETE FROM digit WHERE id < 300")
     updater.update(prepared, "digits")
     writer.commit()
-    assert violations(prepared) == []
-    # Its code is of hash functions that were replaced: a search encodes it on the way.
-    assert 5000 in found(prepared, 1500)
-    updater.update(prepared, "digits")
-    assert 5000 in found(prepared, 1500)
-    assert violations(prepared) == []
+    assert_found_before_and_after(prepared, 5000, 1500)
 
 
 def test_writer_older_than_two_versions(prepared: Connection, database: Database) -> None:
@@ -160,12 +166,7 @@ def test_writer_older_than_two_versions(prepared: Connection, database: Database
         "INSERT INTO digit VALUES (5000, %s::extensions.vector, NULL)", [vector(digits()[0][1500])]
     )
     writer.commit()
-    assert violations(prepared) == []
-    # Its code is of hash functions that were replaced: a search encodes it on the way.
-    assert 5000 in found(prepared, 1500)
-    updater.update(prepared, "digits")
-    assert 5000 in found(prepared, 1500)
-    assert violations(prepared) == []
+    assert_found_before_and_after(prepared, 5000, 1500)
 
 
 @pytest.mark.one_version

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foh_pg import updater
-from tests.faults import victim
+from tests.support import victim
 from tests.support.digits import create_index, create_table, insert, violations
 from tests.support.postgres import Database
 from tests.support.recorded_state import recorded_state

@@ -18,12 +18,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foh_pg import Index, updater
 from foh_pg.errors import SessionError
-from foh_pg.postgres.embedded import EmbeddedServer, server_user
+from foh_pg.postgres.embedded import server_user
 from foh_pg.runs import session
-from foh_pg.schema.migrations import migrate
 from foh_pg.updater.update import LAST, WAITING
 from tests.support.digits import create_index, create_table, digits, insert, waiting
-from tests.support.postgres import PASSWORD, SETTINGS, Database, Server, install_pgvector
+from tests.support.postgres import PASSWORD, Database, Server, following, own_server
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_version
@@ -45,34 +44,13 @@ class Pair:
         self.standby.connect(None).execute("SELECT pg_wal_replay_resume()")
 
 
-@contextmanager
-def following(primary: Server) -> Iterator[Server]:
-    """A hot standby of a server, which tells the primary what its searches still read."""
-    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
-        settings = {**SETTINGS, "hot_standby_feedback": "on", "wal_receiver_status_interval": "1"}
-        replica = EmbeddedServer(Path(directory) / "data", primary.version, settings)
-        replica._prepare_directories()
-        replica._run("pg_basebackup", f"--dbname={primary.superuser_dsn}", "--write-recovery-conf", "--checkpoint=fast")  # fmt: skip
-        (replica.directory / ".s.PGSQL.5432.lock").unlink()  # the primary's, copied along
-        with replica:
-            server = Server(replica.dsn(), "template1", replica.bin)
-            yield server
-            server.close()
-
-
 @pytest.fixture(scope="module")
 def servers(embedded_version: int) -> Iterator[Pair]:
-    with (
-        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
-    ):
-        private = Server(embedded.dsn(), "template1", embedded.bin)
+    with own_server(embedded_version) as embedded:
+        private = Server(embedded.dsn(), "replicated", embedded.bin)
         private.create_roles()
-        database = private.create_database()
-        superuser = database.connect(None)
-        install_pgvector(superuser)
-        superuser.execute("GRANT CREATE ON SCHEMA public TO app_owner")
-        migrate(superuser, owner="app_owner")
+        private.create_template()
+        database = Database(private, "replicated")
         owner = database.connect()
         create_table(owner)
         insert(owner, range(600))

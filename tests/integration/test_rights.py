@@ -25,11 +25,6 @@ def stock(database: Database) -> None:
 pytestmark = pytest.mark.prepared(by=stock)
 
 
-@pytest.fixture
-def shop(database: Database) -> Shop:
-    return Shop(database.connect("app_owner"), create=False)
-
-
 def grant(connection: psycopg.Connection, name: str | None = "items", **roles) -> list[tuple]:
     passed = sql.SQL(", ").join(
         sql.SQL("{} => {}").format(sql.Identifier(kind), sql.Literal(role)) for kind, role in roles.items()

@@ -7,7 +7,7 @@ import pytest
 
 from foh_pg.arrays.vocabulary import Vocabulary
 from lab.rivals import BSODH, HMOH, OSH, AdaptHash, MIHash, SketchHash
-from tests.lab.golden_arrays import digits, load
+from tests.support.golden_arrays import digits, load
 
 AS_GIVEN = {"center": False, "warmup": 0}
 

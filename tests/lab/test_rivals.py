@@ -12,8 +12,8 @@ from lab.rivals import BSODH, HMOH, OKH, OSH, AdaptHash, MIHash, SketchHash, fin
 from lab.rivals.hadamard import hadamard_rows
 from lab.rivals.pairs import share_a_label
 from lab.rivals.recall import Recall
-from tests.lab.golden_arrays import digits
 from tests.support import learner_checks as checks
+from tests.support.golden_arrays import digits
 
 
 def test_an_unknown_learner_is_an_error():

@@ -11,7 +11,8 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -150,6 +151,31 @@ class Server:
 
     def close(self) -> None:
         self._superuser.close()
+
+
+@contextmanager
+def own_server(version: int, settings: Mapping[str, str] = SETTINGS) -> Iterator[EmbeddedServer]:
+    """A server of a test's own. Not below pytest's directory: the path of a Unix socket is short."""
+    with (
+        tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory,
+        EmbeddedServer(Path(directory) / "data", version, settings) as embedded,
+    ):
+        yield embedded
+
+
+@contextmanager
+def following(primary: Server) -> Iterator[Server]:
+    """A hot standby of a server, which tells the primary what its searches still read."""
+    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
+        settings = {**SETTINGS, "hot_standby_feedback": "on", "wal_receiver_status_interval": "1"}
+        replica = EmbeddedServer(Path(directory) / "data", primary.version, settings)
+        replica._prepare_directories()
+        replica._run("pg_basebackup", f"--dbname={primary.superuser_dsn}", "--write-recovery-conf", "--checkpoint=fast")  # fmt: skip
+        (replica.directory / ".s.PGSQL.5432.lock").unlink()  # the primary's, copied along
+        with replica:
+            server = Server(replica.dsn(), "template1", replica.bin)
+            yield server
+            server.close()
 
 
 class Originals:

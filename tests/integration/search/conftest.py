@@ -33,9 +33,3 @@ def new_shop(database: Database) -> Callable[..., Shop]:
         return Shop(database.connect("app_owner"), **arguments)
 
     return make
-
-
-@pytest.fixture
-def shop(database: Database) -> Shop:
-    """What `stock` has made."""
-    return Shop(database.connect("app_owner"), create=False)

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import psycopg
-import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from foh_pg.postgres.embedded import EmbeddedServer
-from foh_pg.schema.migrations import migrate
-from tests.support.postgres import SETTINGS, Server, install_pgvector
+from tests.support.postgres import Database, Server, following
 from tests.support.shop import Shop, vectors
 from tests.support.waiting import until
 
 QUERY = vectors(1, seed=5)[0]
-
-
-@pytest.fixture
-def primary(private_server: Server) -> psycopg.Connection:
-    database = private_server.create_database()
-    install_pgvector(database.connect(None))
-    database.connect(None).execute("GRANT CREATE ON SCHEMA public TO app_owner")
-    migrate(database.connect(None), owner="app_owner")
-    return database.connect("app_owner")
 
 
 def caught_up(primary: psycopg.Connection, standby: psycopg.Connection) -> None:
@@ -33,22 +17,18 @@ def caught_up(primary: psycopg.Connection, standby: psycopg.Connection) -> None:
     until(lambda: standby.execute(replayed, [position]).fetchone() == (True,), "the standby has caught up")
 
 
-def test_a_standby_answers(primary: psycopg.Connection, private_server: Server) -> None:
-    shop = Shop(primary)
+def test_a_standby_answers(private_server: Server) -> None:
+    served = Server(private_server.superuser_dsn, "served")
+    served.create_template()
+    served.close()
+    shop = Shop(Database(private_server, "served").connect("app_owner"))
     shop.fill(range(300), vectors(300))
     shop.install(centers=8)
-    with tempfile.TemporaryDirectory(prefix="foh-test-", ignore_cleanup_errors=True) as directory:
-        replica = EmbeddedServer(Path(directory) / "data", private_server.version, SETTINGS)
-        replica._prepare_directories()
-        replica._run("pg_basebackup", f"--dbname={private_server.superuser_dsn}", "--write-recovery-conf", "--checkpoint=fast")  # fmt: skip
-        (replica.directory / ".s.PGSQL.5432.lock").unlink()  # the primary's, copied along
-        with replica:
-            parts = conninfo_to_dict(primary.info.dsn)
-            dsn = make_conninfo(primary.info.dsn, host=conninfo_to_dict(replica.dsn())["host"])
-            with psycopg.connect(
-                dsn, password=parts.get("password", "foh_test"), autocommit=True
-            ) as connection:
-                check_standby(shop, shop.seen_by(connection))
+    with following(private_server) as replica:
+        standby = Database(replica, "served")
+        check_standby(shop, shop.seen_by(standby.connect("app_owner")))
+        standby.disconnect()
+    shop.connection.close()
 
 
 def check_standby(shop: Shop, standby: Shop) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from foh_pg.arrays.codes import hamming
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[1] / "lab" / "golden"
 
 
 @dataclass(frozen=True)

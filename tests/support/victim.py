@@ -29,7 +29,7 @@ POLITE = (BusyError, FenceError, BuildError)
 def processes() -> ForkServerContext:
     """New processes are copies of one that has imported this module: to import it takes longer than most runs."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.victim"])
+    context.set_forkserver_preload(["tests.support.victim"])
     return context
 
 

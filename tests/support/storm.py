@@ -18,9 +18,9 @@ import psycopg
 from psycopg import IsolationLevel
 from psycopg.types.json import Jsonb
 
-from tests.faults import victim
-from tests.faults.oracle import differences
+from tests.support import victim
 from tests.support.digits import digits, vector
+from tests.support.oracle import differences
 
 Connection = psycopg.Connection[Any]
 Random = np.random.Generator
