@@ -25,7 +25,7 @@ TESTS = [
     "tests/integration/search/test_results.py::test_zero_vectors",
     *(
         f"tests/integration/updater/test_kinds.py::test_the_life_of_an_index[pg16-{kind}]"
-        for kind in ("halfvec", "real", "many labels", "l2", "ip")
+        for kind in ("bigint, halfvec, l2", "uuid, real, many labels", "double, int labels, ip")
     ),
 ]
 

@@ -29,16 +29,16 @@ OPTIONS = '{"exact_rows": 0, "held_out": 0.2, "learn_rows": 20}'
 KEYS: dict[str, list[tuple[str, str, str]]] = {
     "numbers": [("tenant_id", "int", "n % 5 - 2"), ("id", "bigint", "n * 1000000007::bigint")],
     "text": [("region", "varchar(40)", "repeat('ü \"\\,(x) ', n % 3)"), ("id", "int", "n")],
-    "collated": [("name", 'text COLLATE "C"', "'k' || n % 7"), ("part", "smallint", "n::smallint")],
-    "day": [("day", "date", "date '1999-12-20' + n % 20"), ("uid", "uuid", "md5(n::text)::uuid")],
     "moment": [
         ("at", "timestamptz", "timestamptz '1999-12-31 23:59:59.5+02' + n * interval '37 ms'"),
         ("local", "timestamp", "CASE WHEN n % 9 = 0 THEN 'infinity' ELSE timestamp '2000-01-01' - n * interval '5 hours' END"),
         ("tenant_id", "uuid", "md5((n % 4)::text)::uuid"),
         ("id", "int", "n"),
     ],
-    "named as ours": [("distance", "int", "n % 3"), ("score", "int", "n"), ("key", "int", "7")],
-    "nasty": [('a "b"', "int", "n % 3"), ("{key}", "int", "n"), ("k1 %s", "int", "1")],
+    # Columns named as ours.
+    "collated": [("distance", 'text COLLATE "C"', "'k' || n % 7"), ("score", "smallint", "n::smallint"), ("key", "int", "7")],
+    # Names that are no names.
+    "day": [('a "b"', "date", "date '1999-12-20' + n % 20"), ("{key}", "uuid", "md5(n::text)::uuid"), ("k1 %s", "int", "1")],
     "one day": [("day", "date", "date '2020-01-01' + n")],
 }  # fmt: skip
 
