@@ -361,7 +361,7 @@ class TestUniqueColumns:
         connection.execute("ALTER TABLE items ALTER uid DROP NOT NULL")
         connection.execute("INSERT INTO items VALUES (1, NULL, %s), (2, 2, %s)", [QUERY, QUERY])
         assert connection.execute("SELECT detail FROM foh.check('idx')").fetchone() == (
-            "key uid is of type integer NULL",
+            "column uid is of type integer NULL",
         )
         with pytest.raises(errors.InvalidTableDefinition, match="ALTER COLUMN uid SET NOT NULL"):
             connection.execute("SELECT foh.refresh('idx')")
