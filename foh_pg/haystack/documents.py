@@ -6,28 +6,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
 from haystack import Document
 from haystack.dataclasses import ByteStream
 
 from foh_pg.errors import InputError
-from foh_pg.stores.documents import Documents, VectorIn
+from foh_pg.stores.documents import VECTOR, Documents
 from foh_pg.stores.fields import labels_of
 
 logger = logging.getLogger(__name__)
-
-EMBEDDING = "foh_embedding"
-
-
-def columns(table: Documents, *, embedding: bool) -> list[Any]:
-    """What a document is made from."""
-    found: list[Any] = [table.key, table.content, *table.metadata_columns()]
-    if table.blob is not None:
-        found += [table.blob.data, table.blob.meta, table.blob.mime_type]
-    if embedding:
-        vector = sa.cast(table.embedding, VectorIn(None, table.vector_schema))
-        found.append(vector.label(EMBEDDING))
-    return found
 
 
 def document(table: Documents, row: Mapping[Any, Any], score: float | None = None) -> Document:
@@ -35,7 +21,7 @@ def document(table: Documents, row: Mapping[Any, Any], score: float | None = Non
     if table.blob is not None and row[table.blob.data] is not None:
         meta = row[table.blob.meta] or {}
         blob = ByteStream(bytes(row[table.blob.data]), meta=meta, mime_type=row[table.blob.mime_type])
-    vector = row.get(EMBEDDING)
+    vector = row.get(VECTOR)
     return Document(
         id=str(row[table.key]),
         content=row[table.content],

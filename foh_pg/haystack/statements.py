@@ -12,11 +12,9 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from sqlalchemy.dialects.postgresql import insert
 
-from foh_pg.haystack.documents import columns, document
+from foh_pg.haystack.documents import document
 from foh_pg.haystack.filters import FilterError, condition
-from foh_pg.sqlalchemy import foh_explain, foh_search
-from foh_pg.sqlalchemy.search import equal
-from foh_pg.stores.documents import Documents
+from foh_pg.stores.documents import SCORE, Documents
 from foh_pg.stores.filter_parts import comparing
 
 Filters = Mapping[str, Any] | None
@@ -52,16 +50,11 @@ def count(connection: sa.Connection, table: Documents) -> int:
 def select(connection: sa.Connection, table: Documents, filters: Filters) -> list[Document]:
     """In the order in which they were written, where the table keeps it; else in that of the keys."""
     order = table.key if table.number is None else table.number
-    statement = sa.select(*columns(table, embedding=True)).order_by(order)
+    statement = sa.select(*table.columns(vector=True)).order_by(order)
     wanted = condition(table, filters)
     with comparing(filters, FilterError):
         rows = connection.execute(statement if wanted is None else statement.where(wanted)).mappings().all()
     return [document(table, row) for row in rows]
-
-
-def delete(connection: sa.Connection, table: Documents, ids: Sequence[str]) -> None:
-    keys = [table.key_of(each) for each in ids]
-    connection.execute(sa.delete(table.table).where(table.key.in_(keys)))
 
 
 def search(
@@ -73,17 +66,12 @@ def search(
     return_embedding: bool = False,
     **arguments: Any,
 ) -> list[Document]:
-    nearest = foh_search(
-        table.table, vector, filter=condition(table, filters), index=table.index, **arguments
-    )
-    key, _, ranked = nearest.c
-    selected = [*columns(table, embedding=return_embedding), ranked.label("foh_score")]
-    statement = sa.select(*selected).join_from(table.table, nearest, equal(table.key, key)).order_by(ranked)
+    wanted = condition(table, filters)
     with comparing(filters, FilterError):
-        rows = connection.execute(statement).mappings().all()
+        rows = table.nearest(connection, vector, wanted, vector=return_embedding, **arguments)
     # Larger is nearer for Haystack. With cosine and without labels the score is the similarity.
     best = 1 if table.distance == "cosine" else 0
-    return [document(table, row, best - row["foh_score"]) for row in rows]
+    return [document(table, row, best - row[SCORE]) for row in rows]
 
 
 def explain(
@@ -94,6 +82,5 @@ def explain(
     filters: Filters = None,
     **arguments: Any,
 ) -> dict[str, str]:
-    wanted = condition(table, filters)
     with comparing(filters, FilterError):
-        return foh_explain(connection, table.table, vector, filter=wanted, index=table.index, **arguments)
+        return table.explain(connection, vector, condition(table, filters), **arguments)

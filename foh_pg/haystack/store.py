@@ -155,7 +155,7 @@ class FohDocumentStore:
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents by id; those that are not there are no error."""
-        self._table.run(lambda c, t: statements.delete(c, t, document_ids), None)
+        self._table.run(lambda c, t: t.delete(c, document_ids), True)
 
     def embedding_retrieval(
         self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any

@@ -142,7 +142,7 @@ class FOHVectorStore(VectorStore):
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id; those that are not there are no error. Without ids, delete nothing."""
-        return self._table.run(lambda c, d: statements.delete(c, d, ids or []), True)
+        return self._table.run(lambda c, d: d.delete(c, ids or []), True)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         return self._table.run(lambda c, d: statements.get(c, d, ids), [])

@@ -13,8 +13,9 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from foh_pg.errors import InputError, SchemaError
-from foh_pg.sqlalchemy import FOHIndex
+from foh_pg.sqlalchemy import FOHIndex, foh_explain, foh_search
 from foh_pg.sqlalchemy.definition import names, qualified, quoted
+from foh_pg.sqlalchemy.search import equal
 from foh_pg.stores.included import check_included, defined, included_columns, included_name
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,10 @@ PIN = "SET LOCAL search_path = pg_catalog, pg_temp"
 LOCK = sa.text(
     "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.stores ' || :name, 0))"
 )
+
+
+# How a search of a store names what it adds to the columns of the table.
+VECTOR, DISTANCE, SCORE = "foh_vector", "foh_distance", "foh_score"
 
 
 class VectorIn(Vector):
@@ -124,6 +129,44 @@ class Documents:
 
     def metadata_columns(self) -> list[sa.Column[Any]]:
         return [self.metadata] if isinstance(self.metadata, sa.Column) else list(self.metadata.values())
+
+    def columns(self, *, vector: bool = False) -> list[Any]:
+        """What a document is made from; its embedding is named VECTOR."""
+        found: list[Any] = [self.key, self.content, *self.metadata_columns()]
+        if self.blob is not None:
+            found += [self.blob.data, self.blob.meta, self.blob.mime_type]
+        if vector:
+            found.append(sa.cast(self.embedding, VectorIn(None, self.vector_schema)).label(VECTOR))
+        return found
+
+    def nearest(
+        self,
+        connection: sa.Connection,
+        query: Sequence[float],
+        wanted: Any,
+        *,
+        vector: bool,
+        **arguments: Any,
+    ) -> Sequence[Mapping[Any, Any]]:
+        """The columns of the documents that a search finds, with DISTANCE and SCORE; the best score first."""
+        found = foh_search(self.table, query, filter=wanted, index=self.index, **arguments)
+        key, distance, score = found.c
+        # A search that reads no row (shortlist 0) knows an estimate of the distance, which is its score.
+        ranked = [sa.func.coalesce(distance, score).label(DISTANCE), score.label(SCORE)]
+        joined = sa.select(*self.columns(vector=vector), *ranked)
+        joined = joined.join_from(self.table, found, equal(self.key, key)).order_by(score)
+        return connection.execute(joined).mappings().all()
+
+    def explain(
+        self, connection: sa.Connection, query: Sequence[float], wanted: Any, **arguments: Any
+    ) -> dict[str, str]:
+        return foh_explain(connection, self.table, query, filter=wanted, index=self.index, **arguments)
+
+    def delete(self, connection: sa.Connection, ids: Sequence[str]) -> bool:
+        """Delete documents; those that are not there are no error."""
+        keys = [self.key_of(each) for each in ids]
+        connection.execute(sa.delete(self.table).where(self.key.in_(keys)))
+        return True
 
 
 class Source(Protocol):
