@@ -6,21 +6,21 @@
 -- Keys that were noted without a vector come first. cut: more keys wait, none of which was noted at a distance below reach. resync: one
 -- of the entries says that the whole table must be read again, or too many keys are without a vector.
 CREATE OR REPLACE FUNCTION {waiting}(shards bigint[], inboxes bigint[], query {vector}.vector, wanted bigint,
-                                     {keys_out}, OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
+                                     {each OUT keys_# ~[]}, OUT homes bigint[], OUT cut boolean, OUT reach float8, OUT resync boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = on
 SET jit = off
 AS $body$
 DECLARE
-    parts constant text := (SELECT string_agg(format('SELECT {k_of_i}, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
+    parts constant text := (SELECT string_agg(format('SELECT {each i.k#}, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
                             FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
 BEGIN
     EXECUTE $sql$
-        SELECT {k_gathered_of_e}, array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
-        FROM (SELECT {k_of_i}, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
+        SELECT {each array_agg(e.k#)}, array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
+        FROM (SELECT {each i.k#}, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
               WHERE i.op <> 'd' ORDER BY distance NULLS FIRST LIMIT $2) e$sql$
-    INTO {keys_names}, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
+    INTO {each keys_#}, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
     reach := {noted_distance};
 END
 $body$;
@@ -32,7 +32,7 @@ $body$;
 -- the filter was written.
 -- Returns arrays, as texts: of distances, of places, null where the key waits, and of the columns of the keys. Null where a shard is not here any more, or
 -- to be asked again; a single word where the lists cannot answer.
-CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], {keys_arguments}, homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
+CREATE OR REPLACE FUNCTION {read}(shards bigint[], inboxes bigint[], {each keys_# ~[]}, homes bigint[], places bigint[], query text, k int, max_distance float8, filter text,
                                   params jsonb, path text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -53,25 +53,25 @@ DECLARE
     -- The shards for which something may wait, and their inboxes.
     late_shards bigint[];
     late_inboxes bigint[];
-    {late_variables}
+    {each late_# ~[];}
     late_homes bigint[];
     cut boolean := false;
     reach float8;
     resync boolean;
     -- Several entries of an inbox may be about one key, and the row may have been deleted since.
     most bigint := 2 * k::bigint + 16;
-    {all_variables}
+    {each all_# ~[] := keys_#;}
     all_homes bigint[] := homes;
     all_places bigint[] := places;
     -- For each key the row out of its shard: that of no other shard is looked up, since PostgreSQL tests the number of the shard first.
     -- Numbers of shards and the filter go in between.
     opening constant text := $sql$
-        SELECT ARRAY[pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text, {k_texts_of_r}]
-        FROM (SELECT {k_of_k}, {node_distance} AS distance, k.place
+        SELECT ARRAY[pg_catalog.array_agg(r.distance)::pg_catalog.text, pg_catalog.array_agg(r.place)::pg_catalog.text, {each pg_catalog.array_agg(r.k#)::pg_catalog.text}]
+        FROM (SELECT {each k.k#}, {node_distance} AS distance, k.place
               FROM (SELECT $2 AS params, pg_catalog.unnest($3) AS home, pg_catalog.unnest($4) AS place, {given_as_k}) k
               CROSS JOIN LATERAL ($sql$;
     lookup constant text := $sql$SELECT {to_vector} AS x FROM $sql$ || {source_prefix};
-    by_key constant text := $sql$ AND {s_is_k}$sql$;
+    by_key constant text := $sql$ AND {each s.@ OPERATOR(pg_catalog.=) k.k# AND}$sql$;
     closing constant text := $sql$ OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) r WHERE $5 IS NULL OR r.distance OPERATOR(pg_catalog.<=) $5$sql$;
     statement text;
     answer text[];
@@ -97,7 +97,7 @@ BEGIN
             IF EXISTS (SELECT FROM pg_prepared_statements p WHERE p.name = '{plan}') THEN
                 DEALLOCATE {plan};
             END IF;
-            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, bigint[], bigint[], float8, {keys_types}) AS ' || statement;
+            EXECUTE 'PREPARE {plan} ({vector}.vector, jsonb, bigint[], bigint[], float8, {each ~[]}) AS ' || statement;
             PERFORM set_config('foh.{plan}', prepared::text, false);
         END IF;
     END LOOP;
@@ -108,27 +108,27 @@ BEGIN
     END IF;
     LOOP
         IF late_shards IS NOT NULL THEN
-            SELECT {keys_of_w}, w.homes, w.cut, w.reach, w.resync INTO {late_names}, late_homes, cut, reach, resync
+            SELECT {each w.keys_#}, w.homes, w.cut, w.reach, w.resync INTO {each late_#}, late_homes, cut, reach, resync
             FROM {waiting}(late_shards, late_inboxes, query::{vector}.vector, most) w;
             IF resync THEN
                 RETURN ARRAY['resync'];
             END IF;
-            SELECT {k_gathered_of_w}, pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO {all_names}, all_homes, all_places
-            FROM (SELECT DISTINCT {k_of_l}, l.home, NULL::bigint AS place FROM (SELECT {late_as_k}, pg_catalog.unnest(late_homes) AS home) l
+            SELECT {each pg_catalog.array_agg(w.k#)}, pg_catalog.array_agg(w.home), pg_catalog.array_agg(w.place) INTO {each all_#}, all_homes, all_places
+            FROM (SELECT DISTINCT {each l.k#}, l.home, NULL::bigint AS place FROM (SELECT {each pg_catalog.unnest(late_#) AS k#}, pg_catalog.unnest(late_homes) AS home) l
                   UNION ALL
-                  SELECT f.* FROM (SELECT {keys_as_k}, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
-                  WHERE NOT EXISTS (SELECT FROM (SELECT {late_as_k}) l WHERE {k_columns_are})) w;
+                  SELECT f.* FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}, pg_catalog.unnest(homes) AS home, pg_catalog.unnest(places) AS place) f
+                  WHERE NOT EXISTS (SELECT FROM (SELECT {each pg_catalog.unnest(late_#) AS k#}) l WHERE {each l.k# OPERATOR(pg_catalog.=) f.k# AND})) w;
         END IF;
         IF filter IS NULL AND own THEN
             BEGIN
-                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, {keys_formats})', query, all_homes, all_places, max_distance, {all_names}) INTO answer;
+                EXECUTE pg_catalog.format('EXECUTE {plan} (%L, NULL, %L, %L, %L, {each %L})', query, all_homes, all_places, max_distance, {each all_#}) INTO answer;
             EXCEPTION WHEN invalid_sql_statement_name THEN
                 -- On the coordinator this is the session of the caller, who may have said DEALLOCATE ALL.
                 PERFORM pg_catalog.set_config('foh.{plan}', '', false);
                 RETURN NULL;
             END;
         ELSE
-            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_homes, all_places, max_distance, {all_names};
+            EXECUTE statement INTO answer USING query::{vector}.vector, params, all_homes, all_places, max_distance, {each all_#};
         END IF;
         EXIT WHEN NOT cut OR reach OPERATOR(pg_catalog.>) (max_distance OPERATOR(pg_catalog.+) 0.001::pg_catalog.float8);
         -- Further rows that wait are nearer if some of these have moved away, are hidden, or do not pass the filter. The vectors that were
@@ -174,10 +174,10 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT {k_of_s}, {node_distance} AS distance, {node_distance} AS score
-        FROM (SELECT {s_as_k}, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+        SELECT {each s.k#}, {node_distance} AS distance, {node_distance} AS score
+        FROM (SELECT {each s.@ AS k#}, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY distance, {k_of_s} LIMIT $3$sql$ USING query, params, k, max_distance;
+        )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY distance, {each s.k#} LIMIT $3$sql$ USING query, params, k, max_distance;
 END
 $body$;
 
@@ -304,7 +304,7 @@ BEGIN
                       WHEN sole OPERATOR(pg_catalog.=) ANY (before.shards) THEN ARRAY[sole] ELSE before.shards END;
         answer := '{}';
         FOR node IN
-            SELECT n.token, n.shards, n.inboxes, {keys_of_w}, w.homes, w.places
+            SELECT n.token, n.shards, n.inboxes, {each w.keys_#}, w.homes, w.places
             FROM (SELECT n.node, (pg_catalog.array_agg(n.token))[1] AS token, pg_catalog.array_agg(n.shard) AS shards, pg_catalog.array_agg(n.inbox) AS inboxes
                   FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
                                pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n
@@ -314,7 +314,7 @@ BEGIN
                                       FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.generate_subscripts(near.keys, 1)::bigint AS place) e) e
                                 WHERE before.shards[e.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
         LOOP
-            SELECT {read}(node.shards, node.inboxes, {keys_of_node}, node.homes, node.places, query_text, k, max_distance, condition, params, path) INTO answer
+            SELECT {read}(node.shards, node.inboxes, {each node.keys_#}, node.homes, node.places, query_text, k, max_distance, condition, params, path) INTO answer
             FROM {token} t WHERE t.key OPERATOR(pg_catalog.=) node.token;
             EXIT WHEN answer IS NULL;
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
@@ -372,7 +372,7 @@ AS $body$
 #variable_conflict use_column
 DECLARE
     near record;
-    {keys_variables}
+    {each keys_# ~[];}
     condition text := '';
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims($1), 1, $2, NULL, NULL, NULL);
@@ -381,13 +381,13 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF near.fallback IS NULL THEN
-        SELECT {keys_split} INTO {keys_names}
+        SELECT {keys_split} INTO {each keys_#}
         FROM (SELECT unnest(near.keys) AS key UNION SELECT {inbox_keys}()) e;
         condition := $sql$ AND {s_is_among}$sql$;
     END IF;
-    EXECUTE $sql$SELECT {keys_gathered} FROM {source} s WHERE s.{embedding} IS NOT NULL$sql$ || condition INTO {keys_names} USING {keys_names};
+    EXECUTE $sql$SELECT {each array_agg(s.@)} FROM {source} s WHERE s.{embedding} IS NOT NULL$sql$ || condition INTO {each keys_#} USING {each keys_#};
     RETURN QUERY SELECT {e_columns}, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
-                 FROM (SELECT u.key, n.bits FROM (SELECT {key_of_u} AS key FROM (SELECT {keys_as_k}) u) u
+                 FROM (SELECT u.key, n.bits FROM (SELECT {key_of_u} AS key FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u) u
                        LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) n ON n.key = u.key) e;
 END
 $body$;

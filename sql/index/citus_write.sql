@@ -5,7 +5,7 @@
 -- of the table writes to the shard of the inbox with the same range, in the same transaction, and asks no other node.
 -- op: n(ote), d(elete: also of a row whose embedding cannot be used), t(runcate), r(esync: the key column is not what it was).
 CREATE TABLE {inbox} (
-    {k_defined},
+    {each k# ~ NOT NULL},
     entry      uuid NOT NULL DEFAULT gen_random_uuid(),
     op         "char" NOT NULL DEFAULT 'n',
     written_at timestamptz NOT NULL DEFAULT now(),
@@ -44,7 +44,7 @@ BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         -- Noted once, by the trigger of the table; a shard that was moved has this trigger too.
         IF EXISTS (SELECT FROM pg_dist_partition p WHERE p.logicalrelid = TG_RELID) THEN
-            INSERT INTO {inbox} ({k_columns}, op) VALUES ({key_zero}, 't');
+            INSERT INTO {inbox} ({each k#}, op) VALUES ({key_zero}, 't');
         END IF;
         RETURN NULL;
     END IF;
@@ -68,20 +68,20 @@ BEGIN
     INTO has_key, has_embedding, has_others
     FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped;
     IF NOT has_key THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op) VALUES ({key_zero}, 'r')$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op) VALUES ({key_zero}, 'r')$sql$;
     ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op) SELECT {s_columns}, 'd' FROM old_rows s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op) SELECT {each s.@}, 'd' FROM old_rows s$sql$;
     ELSIF TG_OP = 'INSERT' AND has_embedding THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op, x) SELECT {k_of_s}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT {s_as_k}, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT {each s.@ AS k#}, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}) SELECT {s_columns} FROM new_rows s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}) SELECT {each s.@} FROM new_rows s$sql$;
     ELSIF has_embedding AND has_others THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}, op, x) SELECT {k_of_s}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT {s_or_o_as_k}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+                                                 FROM (SELECT {each coalesce(s.@, o.@) AS k#}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
                                                        WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) s$sql$;
     ELSE
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({k_columns}) SELECT {s_columns} FROM new_rows s UNION SELECT {s_columns} FROM old_rows s$sql$;
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}) SELECT {each s.@} FROM new_rows s UNION SELECT {each s.@} FROM old_rows s$sql$;
     END IF;
     RETURN NULL;
 END
@@ -133,10 +133,10 @@ SET row_security = on
 SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE
-    {keys_variables}
+    {each keys_# ~[];}
 BEGIN
-    SELECT {k_gathered_of_e} INTO {keys_names} FROM (SELECT DISTINCT {k_of_i} FROM {inbox} i) e;
-    RETURN QUERY SELECT {keys_as_k};
+    SELECT {each array_agg(e.k#)} INTO {each keys_#} FROM (SELECT DISTINCT {each i.k#} FROM {inbox} i) e;
+    RETURN QUERY SELECT {each pg_catalog.unnest(keys_#) AS k#};
 END
 $body$;
 
@@ -166,14 +166,14 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 #variable_conflict use_variable
 DECLARE
-    {key_variables}
+    {each key_# ~;}
 BEGIN
     PERFORM foh._open({tables_text});
     IF key IS NULL THEN
         RETURN QUERY SELECT s.* FROM {source} s;
     ELSE
-        SELECT {parts_of_key} INTO {key_variable_names};
-        RETURN QUERY SELECT s.* FROM {source} s WHERE {s_is_variables};
+        SELECT {parts_of_key} INTO {each key_#};
+        RETURN QUERY SELECT s.* FROM {source} s WHERE {each s.@ = key_# AND};
     END IF;
 END
 $body$;
@@ -191,23 +191,23 @@ SET row_security = off{iso_dates}
 SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE
-    {keys_variables}
-    {key_variables}
+    {each keys_# ~[];}
+    {each key_# ~;}
     condition text;
 BEGIN
     PERFORM foh._open({tables_text});
-    SELECT {keys_split} INTO {keys_names} FROM (SELECT unnest(keys) AS key) e;
+    SELECT {keys_split} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
     IF keys IS NOT NULL THEN
         condition := $sql$({to_vector}) IS NOT NULL AND {s_is_among}$sql$;
     ELSIF wanted IS NOT NULL THEN
         condition := $sql$s.{embedding} IS NOT NULL$sql$ || CASE WHEN after IS NULL THEN '' ELSE $sql$ AND {s_is_after_parts}$sql$ END
-                     || $sql$ ORDER BY {key_order} LIMIT $sql$ || wanted;
+                     || $sql$ ORDER BY {each s.@} LIMIT $sql$ || wanted;
     ELSE
         condition := $sql$({to_vector}) IS NOT NULL AND ('x' || left({key_digest}, 8))::bit(32)::bigint < $sql$ || held_out
-                     || $sql$ AND ('x' || substr({key_digest}, 9, 8))::bit(32)::bigint < $sql$ || sampled || $sql$ ORDER BY {key_order}$sql$;
+                     || $sql$ AND ('x' || substr({key_digest}, 9, 8))::bit(32)::bigint < $sql$ || sampled || $sql$ ORDER BY {each s.@}$sql$;
     END IF;
-    FOR {key_variable_names}, x, labels{included_names} IN
-        EXECUTE $sql$SELECT {s_columns}, {to_vector}, {labels_of}{included_of_s} FROM {source} s WHERE $sql$ || condition USING {keys_names}, {parts_of_after}
+    FOR {each key_#}, x, labels{included_names} IN
+        EXECUTE $sql$SELECT {each s.@}, {to_vector}, {labels_of}{included_of_s} FROM {source} s WHERE $sql$ || condition USING {each keys_#}, {parts_of_after}
     LOOP
         key := {key_of_variables};
         RETURN NEXT;
@@ -224,11 +224,11 @@ SET search_path = pg_catalog, pg_temp{iso_dates}
 SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE
-    {keys_variables}
-    {key_variables}
+    {each keys_# ~[];}
+    {each key_# ~;}
 BEGIN
-    SELECT {keys_split} INTO {keys_names} FROM (SELECT unnest(keys) AS key) e;
-    FOR {key_variable_names}, names IN EXECUTE $sql$SELECT {s_columns}, {labels_read} FROM {source} s WHERE {s_is_among}$sql$ USING {keys_names} LOOP
+    SELECT {keys_split} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
+    FOR {each key_#}, names IN EXECUTE $sql$SELECT {each s.@}, {labels_read} FROM {source} s WHERE {s_is_among}$sql$ USING {each keys_#} LOOP
         place := array_position(keys, {key_of_variables});
         RETURN NEXT;
     END LOOP;
@@ -249,15 +249,15 @@ SET plan_cache_mode = force_custom_plan
 AS $body$
 DECLARE
     entries uuid[];
-    {keys_variables}
+    {each keys_# ~[];}
     keys {key_type}[];
     marked boolean;
 BEGIN
     PERFORM foh._open({tables_text});
     PERFORM {record_shards}();
-    SELECT array_agg(i.entry), {keys_noted}, bool_or(i.op NOT IN ('n', 'd')) INTO entries, {keys_names}, marked
-    FROM (SELECT i.entry, {k_of_i}, i.op FROM {inbox} i LIMIT most) i;
-    keys := ARRAY(SELECT DISTINCT {key_of_u} FROM (SELECT {keys_as_k}) u);
+    SELECT array_agg(i.entry), {each array_agg(i.k#) FILTER (WHERE i.op IN ('n', 'd'))}, bool_or(i.op NOT IN ('n', 'd')) INTO entries, {each keys_#}, marked
+    FROM (SELECT i.entry, {each i.k#}, i.op FROM {inbox} i LIMIT most) i;
+    keys := ARRAY(SELECT DISTINCT {key_of_u} FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u);
     IF marked THEN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     END IF;

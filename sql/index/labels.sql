@@ -98,15 +98,15 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
     -- The columns of the key one by one: the nodes of a distributed table do not know its type.
-    {key_variables}
+    {each key_# ~;}
     {after_variables}
     x {vector}.vector;
 BEGIN
-    FOR {key_variable_names}, x IN
-        SELECT {s_columns}, {to_vector} FROM {source} s
+    FOR {each key_#}, x IN
+        SELECT {each s.@}, {to_vector} FROM {source} s
         WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
           AND (after_1 IS NULL OR {s_is_after_variables})
-        ORDER BY {key_order} LIMIT wanted
+        ORDER BY {each s.@} LIMIT wanted
     LOOP
         key := {key_of_variables};
         RETURN QUERY SELECT key, l.label, l.chance, l.neighbors FROM (SELECT) one LEFT JOIN {labels}(x, k) l ON true;

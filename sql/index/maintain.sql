@@ -22,10 +22,10 @@ BEGIN
         RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
         RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL ORDER BY {key_order} LIMIT wanted;
+                     WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
         RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {key_order} LIMIT wanted;
+                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {each s.@} LIMIT wanted;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels{included_of_v}
                      FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}

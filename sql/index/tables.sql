@@ -2,7 +2,7 @@
 
 -- foh: type key, if record_key
 -- A key of several columns, as all tables of the index hold it.
-CREATE TYPE {key} AS ({key_fields});
+CREATE TYPE {key} AS ({each k# ~});
 
 -- foh: table projection
 -- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0.
@@ -131,7 +131,7 @@ CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {ho
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
-CREATE TYPE {result} AS ({result_columns}, {distance_name} float8, {score_name} float8);
+CREATE TYPE {result} AS ({each @ ~}, {distance_name} float8, {score_name} float8);
 
 -- foh: script first_model
 -- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.

@@ -172,12 +172,9 @@ $function$;
 
 -- What templates write for the columns of a key one by one. A statement about a distributed table must not name the composite type, which
 -- the nodes lack; there a key is the columns k1, k2 and so on.
---   k_defined, k_columns        the definition of these columns, and their names
---   k_of_s, k_of_i ...          the columns of a row s, i ... that has them
---   s_as_k, s_or_o_as_k         the key of a row s of the source as these columns; the same in a full join of s and o, the row before
---   key_of_u, key_of_variables  the key, made of the columns of u, or of the variables key_1, key_2 ... that key_variables defines
---   keys_arguments ...          an array for each column: as arguments keys_1 ..., as variables of that and other names
---   keys_split                  the same, of the keys e.key
+--   key_parts                   the columns, for {each ...}: see foh._render
+--   key_of_u, key_of_variables  the key, made of the columns of u, or of the variables key_1, key_2 ...
+--   keys_split                  an array for each column, keys_1, keys_2 ..., of the keys e.key
 --   s_is_among                  the condition that s is the row of one of the keys in the arrays $1, $2 ...
 --   parts_of_after              the columns of the key after; s_is_after_parts: the condition that s stands after them, given behind these arrays
 CREATE OR REPLACE FUNCTION foh._key_part_names(i foh.index) RETURNS jsonb
@@ -186,39 +183,12 @@ SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
 AS $function$
     SELECT jsonb_build_object(
-        'k_defined', string_agg(format('k%s %s NOT NULL', k.at, k.type), ', ' ORDER BY k.at),
-        'k_columns', string_agg('k' || k.at, ', ' ORDER BY k.at),
-        'k_columns_are', string_agg(format('l.k%1$s OPERATOR(pg_catalog.=) f.k%1$s', k.at), ' AND ' ORDER BY k.at),
-        's_as_k', string_agg(format('s.%I AS k%s', k.name, k.at), ', ' ORDER BY k.at),
-        's_or_o_as_k', string_agg(format('coalesce(s.%1$I, o.%1$I) AS k%2$s', k.name, k.at), ', ' ORDER BY k.at),
-        's_is_k', string_agg(format('s.%I OPERATOR(pg_catalog.=) k.k%s', k.name, k.at), ' AND ' ORDER BY k.at),
-        'key_variables', string_agg(format('key_%s %s;', k.at, k.type), ' ' ORDER BY k.at),
-        'key_variable_names', string_agg('key_' || k.at, ', ' ORDER BY k.at),
+        'key_parts', jsonb_agg(jsonb_build_object('name', quote_ident(k.name), 'type', k.type, 'at', k.at) ORDER BY k.at),
         'key_of_variables', format(k.made, string_agg('key_' || k.at, ', ' ORDER BY k.at)),
         'key_of_u', format(k.made, string_agg('u.k' || k.at, ', ' ORDER BY k.at)),
-        's_is_variables', string_agg(format('s.%I = key_%s', k.name, k.at), ' AND ' ORDER BY k.at),
-        'keys_arguments', string_agg(format('keys_%s %s[]', k.at, k.type), ', ' ORDER BY k.at),
-        'keys_out', string_agg(format('OUT keys_%s %s[]', k.at, k.type), ', ' ORDER BY k.at),
-        'keys_variables', string_agg(format('keys_%s %s[];', k.at, k.type), ' ' ORDER BY k.at),
-        'late_variables', string_agg(format('late_%s %s[];', k.at, k.type), ' ' ORDER BY k.at),
-        'all_variables', string_agg(format('all_%1$s %2$s[] := keys_%1$s;', k.at, k.type), ' ' ORDER BY k.at),
-        'keys_types', string_agg(format('%s[]', k.type), ', ' ORDER BY k.at),
-        'keys_names', string_agg('keys_' || k.at, ', ' ORDER BY k.at),
-        'keys_of_w', string_agg('w.keys_' || k.at, ', ' ORDER BY k.at),
-        'keys_of_node', string_agg('node.keys_' || k.at, ', ' ORDER BY k.at),
-        'late_names', string_agg('late_' || k.at, ', ' ORDER BY k.at),
-        'all_names', string_agg('all_' || k.at, ', ' ORDER BY k.at),
-        'keys_formats', string_agg('%L', ', '),
         'keys_split', string_agg(format('pg_catalog.array_agg(%s) AS keys_%s', format(k.part_of, 'e.key'), k.at), ', ' ORDER BY k.at),
-        'keys_gathered', string_agg(format('array_agg(s.%I)', k.name), ', ' ORDER BY k.at),
-        'keys_noted', string_agg(format('array_agg(i.k%s) FILTER (WHERE i.op IN (''n'', ''d''))', k.at), ', ' ORDER BY k.at),
-        'keys_as_k', string_agg(format('pg_catalog.unnest(keys_%1$s) AS k%1$s', k.at), ', ' ORDER BY k.at),
-        'late_as_k', string_agg(format('pg_catalog.unnest(late_%1$s) AS k%1$s', k.at), ', ' ORDER BY k.at),
         'given_as_k', string_agg(format('pg_catalog.unnest($%s) AS k%s', k.at + 5, k.at), ', ' ORDER BY k.at),
         'answered_as_k', string_agg(format('pg_catalog.unnest(answer[%s]::%s[]) AS k%s', k.at + 2, k.type, k.at), ', ' ORDER BY k.at),
-        'k_gathered_of_e', string_agg(format('array_agg(e.k%s)', k.at), ', ' ORDER BY k.at),
-        'k_gathered_of_w', string_agg(format('pg_catalog.array_agg(w.k%s)', k.at), ', ' ORDER BY k.at),
-        'k_texts_of_r', string_agg(format('pg_catalog.array_agg(r.k%s)::pg_catalog.text', k.at), ', ' ORDER BY k.at),
         's_is_among', CASE WHEN count(*) = 1 THEN min(format('s.%I = ANY ($1%s)', k.name, k.collation))
                            ELSE format('(%s) IN (SELECT * FROM unnest(%s))', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('$%s', k.at), ', ' ORDER BY k.at)) END,
         'parts_of_key', string_agg(format(k.part_of, 'key'), ', ' ORDER BY k.at),
@@ -227,8 +197,7 @@ AS $function$
         's_is_after_variables', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('after_%s%s', k.at, k.collation), ', ' ORDER BY k.at)),
         's_is_after_parts', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
                                    string_agg(format('$%s%s', cardinality(i.key) + k.at, k.collation), ', ' ORDER BY k.at))
-    ) || (SELECT jsonb_object_agg('k_of_' || a, (SELECT string_agg(format('%s.k%s', a, at), ', ' ORDER BY at) FROM generate_series(1, cardinality(i.key)) at))
-          FROM unnest(ARRAY['s', 'i', 'k', 'l']) a)
+    )
     FROM (SELECT k.name, k.type, k.at, foh._collate(i.source, k.name) AS collation,
                  CASE WHEN foh._has_record_key(i) THEN format('(%%s).k%s', k.at) ELSE '%s' END AS part_of,
                  CASE WHEN foh._has_record_key(i) THEN 'ROW(%s)::' || replace(foh._key_type(i), '%', '%%') ELSE '%s' END AS made
@@ -242,7 +211,7 @@ $function$;
 --   s_is_e                     the condition that s is the row of e.key
 --   e_columns, s_columns       the key under the columns of a result
 --   returned_keys              the same, out of an array named keys
---   key_order, s_is_after      the order of keys, and the condition that s stands after the key $2 in it
+--   s_is_after                 the condition that s stands after the key $2, in the order of keys
 --   source_of_key              after FROM: the row s of e.key
 --   source_of_keys, _of_found  after FROM: the rows s of an array of keys: $1, or one named keys
 --   source_of_near             the same in a search, whose search_path is its caller's: of near.keys, with key and embedding of each row
@@ -265,7 +234,6 @@ BEGIN
         'e_columns', string_agg(k.field, ', ' ORDER BY k.at),
         's_columns', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
         'returned_keys', string_agg(CASE WHEN as_row THEN format('(pg_catalog.unnest(keys)).k%s', k.at) ELSE 'pg_catalog.unnest(keys)' END, ', ' ORDER BY k.at),
-        'key_order', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
         's_is_after', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, '$2') || k.collation, ', ' ORDER BY k.at)),
         'source_of_keys', foh._source_of_keys(i, '$1'),
         'source_of_found', foh._source_of_keys(i, 'keys'),
@@ -286,8 +254,6 @@ BEGIN
         'o_is_absent', min(format('o.%I IS NULL', k.name)) FILTER (WHERE k.at = 1),
         'key_of_s_or_o', CASE WHEN as_row THEN format('ROW(%s)::%s', string_agg(format('coalesce(s.%1$I, o.%1$I)', k.name), ', ' ORDER BY k.at), key_type)
                               ELSE min(format('coalesce(s.%1$I, o.%1$I)', k.name)) END,
-        'key_fields', string_agg(format('k%s %s', k.at, k.type), ', ' ORDER BY k.at),
-        'result_columns', string_agg(format('%I %s', k.name, k.type), ', ' ORDER BY k.at),
         'label_is_s', string_agg('t.' || quote_ident(k.labels_key) || format(' = s.%I%s', k.name, foh._collate(i.labels_from, k.labels_key)), ' AND ' ORDER BY k.at))
     INTO names
     FROM (SELECT k.*, c.collation, c.part_of, format(c.part_of, 'e.key') AS field, format(c.part_of, 'e.key') || c.collation AS of_e

@@ -1,8 +1,9 @@
 -- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
 
 -- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. {source_text} is {source} as a literal, and an
--- option without a value is NULL. Names of columns and tables may have anything in them. So nothing is filled in a comment, which a line
--- break in a name would end; and the quotes $body$ and $sql$ of the template get a tag that is in no name.
+-- option without a value is NULL. {each k# ~} is written for every column of the key: # is its number, ~ its type and @ its name. Names of columns
+-- and tables may have anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and
+-- $sql$ of the template get a tag that is in no name.
 CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
@@ -13,11 +14,12 @@ DECLARE
     missing text;
     tag text := '';
 BEGIN
-    SELECT jsonb_object_agg(m.name, CASE WHEN names ? m.name THEN coalesce(names ->> m.name, 'NULL') ELSE quote_literal(names ->> m.named) END),
-           string_agg(m.name, ', ') FILTER (WHERE NOT names ? m.name AND NOT names ? m.named)
+    SELECT jsonb_object_agg(m.name, CASE WHEN m.name LIKE 'each %' THEN foh._each(substr(m.name, 6), names -> 'key_parts')
+                                         WHEN names ? m.name THEN coalesce(names ->> m.name, 'NULL') ELSE quote_literal(names ->> m.named) END),
+           string_agg(m.name, ', ') FILTER (WHERE m.name NOT LIKE 'each %' AND NOT names ? m.name AND NOT names ? m.named)
     INTO filled, missing
     FROM (SELECT DISTINCT p.m[1] AS name, regexp_replace(p.m[1], '_text$', '') AS named
-          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+)\}', 'g') AS p (m)
+          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+|each [^{}]+)\}', 'g') AS p (m)
           WHERE NOT starts_with(ltrim(line), '--')) m;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
@@ -27,10 +29,21 @@ BEGIN
     END LOOP;
     template := replace(replace(template, '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$');
     RETURN (SELECT string_agg(CASE WHEN starts_with(ltrim(t.line), '--') THEN t.line ELSE coalesce((
-                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{([a-z_0-9]+)\}$'), m[1]), '' ORDER BY n)
-                       FROM regexp_matches(t.line, '(\{[a-z_0-9]+\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
+                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{([a-z_0-9]+|each [^{}]+)\}$'), m[1]), '' ORDER BY n)
+                       FROM regexp_matches(t.line, '(\{(?:[a-z_0-9]+|each [^{}]+)\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
             FROM string_to_table(template, E'\n') WITH ORDINALITY AS t (line, number));
 END
+$function$;
+
+-- A pattern of a template, written for every column of the key. Conditions end with AND, declarations with a semicolon. Names come last: they may
+-- have anything in them.
+CREATE OR REPLACE FUNCTION foh._each(pattern text, parts jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT string_agg(replace(replace(replace(regexp_replace(pattern, ' AND$', ''), '#', p ->> 'at'), '~', p ->> 'type'), '@', p ->> 'name'),
+                      CASE WHEN pattern LIKE '% AND' THEN ' AND ' WHEN pattern LIKE '%;' THEN ' ' ELSE ', ' END ORDER BY p -> 'at')
+    FROM jsonb_array_elements(parts) p
 $function$;
 
 -- Makes the tables of an index, and the first model in them.
