@@ -35,7 +35,7 @@ $body$;
 -- foh: function labels, called by readers
 -- The k likeliest labels of a vector: the chance of each, and how many of the nearest rows with labels have it. The nearest rows vote, the
 -- first with the most weight; rows without labels have no vote, and further rows are asked once where too many lack labels. What is wrong among
--- the nearest rows is wrong among the labels, so the search reads what a recall of {recall_default} takes, also where a plain search reads less.
+-- the nearest rows is wrong among the labels, so the search reads what the default recall takes, also where a plain search reads less.
 -- without: a row that has no vote, for a suggestion to a row that has labels already. Runs with the rights of the caller: only labels
 -- of rows that the caller can see count.
 CREATE OR REPLACE FUNCTION {labels}(query {vector}.vector, k int DEFAULT 3, without {key_type} DEFAULT NULL)
