@@ -72,8 +72,6 @@ def search(
         query = None if vector is None else parse_vector(vector)
         if explain:
             steps = index.explain(index.embedding(like) if query is None else query, **asked)
-            if asked["filter"] is not None:
-                steps["filter"] = "tested on every row read; the search reads on until k rows pass"
             rows = [{"step": step, "value": value} for step, value in steps.items()]
         else:
             rows = found(connection, index, query, like, asked, options.parse_names(columns or ""))

@@ -304,8 +304,7 @@ def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
 
 def explain(index: str, query: npt.ArrayLike, k: int, options: SearchOptions) -> Call:
     asked = search_arguments(k, options)
-    for without in ("filter", "params", "max_distance"):
-        asked.pop(without, None)
+    asked.pop("max_distance", None)
     arguments = {"query": PackedVector(query), **asked}
     statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
     return Call(statement, arguments)

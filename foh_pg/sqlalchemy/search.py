@@ -132,7 +132,7 @@ def foh_explain(
     data, condition, params = _conditions(chosen, entity, filter, how.pop("match", None))
     asked = _bound(how)
     order = ("probes", "shortlist", "labels", "recall")
-    function = _call(chosen, "explain", query, k, *(asked[name] for name in order), data)
+    function = _call(chosen, "explain", query, k, *(asked[name] for name in order), data, condition, params)
     steps = function.table_valued(sa.column("step", sa.Text), sa.column("value", sa.Text))
     sent = connection.execute(
         sa.select(*(sa.cast(each, sa.Text) for each in (data, condition, params)))

@@ -379,10 +379,9 @@ BEGIN
 END
 $body$;
 
--- foh: function explain, called by readers
--- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any.
-CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
-                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL, match jsonb DEFAULT NULL)
+-- foh: function explained, called by readers
+-- The part of explain that reads our tables. share, condition: about so many rows pass a condition, and how that is answered.
+CREATE OR REPLACE FUNCTION {explained}(query {vector}.vector, k int, probes int, shortlist int, labels float8, recall float8, share float8, condition text)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -399,18 +398,8 @@ DECLARE
     geometry bit({geometry_bits});
     centers int[];
     s record;
-    -- How match is answered: see foh._way.
-    share float8;
-    most bigint;
-    matched record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    IF match IS NOT NULL THEN
-        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
-        IF matched.tests ?| ARRAY['labels_any', 'labels_all'] THEN
-            dial := 0;
-        END IF;
-    END IF;
     SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
@@ -418,13 +407,6 @@ BEGIN
         -- PostgreSQL looks for changes by others when it takes a new lock, and a later search of the same transaction may
         -- find all other locks taken.
         PERFORM foh._open({tables_text});
-    END IF;
-    IF match IS NOT NULL AND {distributed} THEN
-        share := 0.25;
-    ELSIF match IS NOT NULL THEN
-        -- The text of the condition is made here, of values. It is planned, and not run.
-        SELECT w.share, w.most INTO share, most FROM foh._way(foh._planned('SELECT FROM ' || {source_text} || ' s WHERE ' || matched.condition, NULL),
-                        pg_relation_size({item_text}), k, {dimensions}, CASE WHEN dial > 0 THEN {exact_rows} END, false) w;
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
@@ -442,16 +424,61 @@ BEGIN
             ('stream rows read', (SELECT count(*)::text FROM {stream} t WHERE t.op = 'u' AND t.seq > s.truncated
                                   AND (t.center = ANY (centers) OR t.center < chosen.first_center))),
             ('stream rows', (SELECT count(*)::text FROM {stream})),
-            ('condition', CASE WHEN match IS NULL THEN NULL
-                               WHEN {distributed} THEN 'the lists are asked, then the nodes'
-                               ELSE format('about %s %% of the rows pass: ', round((100 * share)::numeric, 2))
-                                    || CASE WHEN most IS NULL THEN 'the lists are asked' ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END END),
+            ('condition', condition),
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
                                    1 + chosen.lean, chosen.weight_code) END),
             ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
             ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value) WHERE v.value IS NOT NULL;
+END
+$body$;
+
+-- foh: function explain, called by readers
+-- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any. It runs with the rights of the
+-- caller and has no SET search_path: PostgreSQL may run parts of a filter when it plans it.
+CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+                                     labels float8 DEFAULT NULL, recall float8 DEFAULT NULL, match jsonb DEFAULT NULL, filter text DEFAULT NULL, params jsonb DEFAULT NULL)
+RETURNS TABLE (step text, value text)
+LANGUAGE plpgsql STABLE
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    matched pg_catalog.record;
+    -- What rows must fulfil, in SQL over the row s.
+    asked pg_catalog.text;
+    share pg_catalog.float8 := CASE WHEN match IS NOT NULL THEN 0.25::pg_catalog.float8 END;
+    most bigint;
+    -- How that is answered.
+    answered pg_catalog.text := CASE WHEN filter IS NULL THEN 'the lists are asked'
+                                     WHEN match IS NULL THEN 'filter is tested on the rows that the lists lead to'
+                                     ELSE 'the lists are asked for match, and filter is tested on the rows' END;
+BEGIN
+    {refuse_arguments}
+    IF match IS NOT NULL THEN
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
+        asked := matched.condition;
+        labels := CASE WHEN matched.tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN 0 ELSE labels END;
+    END IF;
+    IF filter IS NOT NULL THEN
+        asked := pg_catalog.concat_ws(' AND ', asked, '(' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)');
+    END IF;
+    IF asked IS NULL THEN
+        answered := NULL;
+    ELSIF {distributed} THEN
+        answered := answered OPERATOR(pg_catalog.||) ', then the nodes';
+    ELSIF pg_catalog.to_regclass({source_text}) IS NULL THEN
+        PERFORM foh._refuse_changed({name});
+    ELSE
+        SELECT w.share, w.most INTO share, most
+        FROM foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) asked OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+            CASE WHEN {dial_factor}(labels) OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL) w;
+        answered := pg_catalog.format('about %s %% of the rows pass: ', pg_catalog.round((100::pg_catalog.float8 OPERATOR(pg_catalog.*) share)::pg_catalog.numeric, 2))
+            OPERATOR(pg_catalog.||) CASE WHEN most IS NULL THEN answered ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END;
+    END IF;
+    RETURN QUERY SELECT e.step, e.value FROM {explained}(query, k, probes, shortlist, labels, recall, share, answered) e;
 END
 $body$;
 

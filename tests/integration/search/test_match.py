@@ -419,3 +419,40 @@ def test_explain_says_which_way(goods: Goods) -> None:
             [text(QUERY), json.dumps(match)],
         )
         assert "of the rows" in dict(rows)["condition"]
+
+
+def test_explain_says_how_a_filter_is_answered(goods: Goods, database: Database) -> None:
+    built(goods, ["number"])
+    goods.run("ANALYZE public.goods")
+    asked = (
+        "SELECT value FROM foh.goods_explain(%(query)s, labels => %(labels)s, {}) WHERE step = 'condition'"
+    )
+
+    def said(arguments: str, labels: float = 0, **values: Any) -> str:
+        given = {"query": text(QUERY), "labels": labels, **values}
+        [(value,)] = goods.run(asked.format(arguments), given).fetchall()
+        assert "of the rows pass" in value
+        return str(value)
+
+    assert "ranked exactly" in said("filter => 'id = 7'")
+    with_values = "filter => %(filter)s, params => %(params)s"
+    assert "ranked exactly" in said(with_values, filter="id = (params ->> 'id')::int", params='{"id": 7}')
+    # Where labels count, no more rows than exact_rows, which is 0 here, are ranked exactly.
+    listed = said("filter => 'id >= 0'", labels=0.5)
+    assert listed.endswith("filter is tested on the rows that the lists lead to")
+    both = said("""filter => 'id >= 0', match => '{"number": {">": -1000}}'""", labels=0.5)
+    assert both.endswith("the lists are asked for match, and filter is tested on the rows")
+
+
+def test_explain_plans_a_filter_with_the_rights_of_the_caller(goods: Goods, database: Database) -> None:
+    """PostgreSQL runs immutable functions of a filter when it plans it."""
+    built(goods, ["number"])
+    goods.run("SELECT foh.grant('goods', reader => 'app_reader')")
+    goods.run("GRANT SELECT ON public.goods TO app_reader")
+    reader = database.connect("app_reader")
+    reader.execute(
+        "CREATE FUNCTION pg_temp.whoami() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS"
+        " $$ BEGIN RAISE EXCEPTION 'run as %', current_user; END $$"
+    )
+    with pytest.raises(psycopg.errors.RaiseException, match="run as app_reader"):
+        reader.execute("SELECT * FROM foh.goods_explain(%s, filter => 'pg_temp.whoami()')", [text(QUERY)])
