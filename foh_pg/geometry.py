@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,34 @@ OUTLYING = 4
 HEADROOM = 1.05
 
 
+class Layout(NamedTuple):
+    """Of how many numbers geometry bits are thresholds, and how many thresholds each number has."""
+
+    numbers: int
+    copies: int
+
+    @classmethod
+    def of(cls, bits: int, dimensions: int, metric: str) -> Layout:
+        copies = copies_of(bits, turned_numbers(dimensions, metric))
+        return cls(bits // copies, copies)
+
+    def moved(self, bits: CodeArray) -> tuple[CodeArray, CodeArray]:
+        """The bits of rows whose numbers lie half of the thresholds higher, and lower.
+
+        Examples
+        --------
+        >>> above, below = Layout(numbers=2, copies=4).moved(np.array([[0b11100000]], dtype=np.uint8))
+        >>> f"{above[0, 0]:08b}", f"{below[0, 0]:08b}"
+        ('11111110', '10000000')
+        """
+        total, by = self.numbers * self.copies, self.copies // 2 * self.numbers
+        ones = np.unpackbits(bits, axis=1, count=total)
+        more = np.ones((len(bits), by), dtype=np.uint8)
+        above = np.concatenate([more, ones[:, : total - by]], axis=1)
+        below = np.concatenate([ones[:, by:], 0 * more], axis=1)
+        return pack(above), pack(below)
+
+
 @dataclass(frozen=True)
 class Geometry:
     """How geometry bits are made."""
@@ -69,9 +97,8 @@ class Geometry:
         return copies_of(self.bits, len(self.signs))
 
     @property
-    def numbers(self) -> int:
-        """How many turned numbers have thresholds."""
-        return self.bits // self.copies
+    def layout(self) -> Layout:
+        return Layout(self.bits // self.copies, self.copies)
 
     @classmethod
     def plain(cls, dimensions: int, bits: int, metric: str) -> Geometry:

@@ -9,7 +9,7 @@ homes go by geometry bits alone.
 from __future__ import annotations
 
 from foh_pg.clustering.distance import Metric, Rows, Values, unit
-from foh_pg.clustering.homes import NEAR_AREAS, find_homes, least_probes, near_areas
+from foh_pg.clustering.homes import find_homes, least_probes, near_areas, read_by, total_hamming
 from foh_pg.clustering.levels import (
     BitLevels,
     Levels,
@@ -25,7 +25,6 @@ from foh_pg.clustering.split import split_list
 from foh_pg.clustering.staleness import Affected, find_affected
 
 __all__ = [
-    "NEAR_AREAS",
     "Affected",
     "BitLevels",
     "Levels",
@@ -42,8 +41,10 @@ __all__ = [
     "make_levels",
     "near_areas",
     "nearest_bits",
+    "read_by",
     "split_list",
     "target_areas",
     "target_centers",
+    "total_hamming",
     "unit",
 ]

@@ -1,31 +1,44 @@
-"""Which centers a row belongs to: the nearest by bits among those of its nearest areas.
+"""Which center a row belongs to, and which centers a search reads: the nearest in the nearest areas.
 
-A search looks for its centers in the same way (nearest_centers in sql/index/near.sql). Distances are whole
-numbers here and there, and of equal ones the first in order counts: so the home of a row is the list that a
-search by the vector of the row reads first.
+sql/index/near.sql finds the same: distances are whole numbers here and there, and of equal ones the first in
+order counts. Rows and queries are looked at three times: by their bits, and by those of their numbers moved
+up and down. Of a row only the bits are known, of a query the numbers, which are moved more finely: so the
+home of a row need not be the first center that a search by its vector finds; it is one of the first.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, check_codes, hamming, hamming_pairs, smallest
 from foh_pg.clustering.signs import Positions, Values
 from foh_pg.errors import InputError
+from foh_pg.geometry import Layout
 
-# Areas in which the home of a row is looked for; a search looks into one more for every eight probes.
+# Areas in which the home of a row is looked for where there are few; a search looks into one more for every
+# eight probes. Where there are more than MANY_AREAS, all these numbers grow as the root of their number does.
+# As in fragment areas_times of sql/index/near.sql.
 NEAR_AREAS = 8
 PROBES_PER_AREA = 8
+MANY_AREAS = 40
+
+# Centers that are nearest by the bits of a row, of which the nearest by all its looks is its home.
+NEAREST = 8
+
+# Farther than any distance, and than any distance together with a position.
+FAR = 1 << 20
+NEVER = np.iinfo(np.int64).max
 
 # Rows at a time: for each of these blocks the centers of all areas that are near to any row are unpacked.
 BLOCK_ROWS = 16_384
 
-# Centers of each area that take part besides the homes wanted after a first look by numbers, and of all areas
-# together those that are compared by bits.
-MORE = 2
-COMPARED = 6
+# Centers of each area that take part after a first look by numbers.
+PER_AREA = 3
 
 # So many areas are all compared by bits; of more of them only those that are nearest by numbers.
 FEW_AREAS = 200
@@ -34,130 +47,152 @@ MORE_AREAS = 8
 # So many largest values are sooner found one by one.
 FEW = 16
 
+# Areas, centers, and the area of each center.
+Levels = tuple[CodeArray, CodeArray, Positions]
 
-def near_areas(probes: int) -> int:
-    """How many areas are looked into for the nearest `probes` centers.
+
+def near_areas(probes: int, areas: int) -> int:
+    """How many of the areas are looked into for the nearest `probes` centers.
 
     Examples
     --------
-    >>> [near_areas(probes) for probes in (1, 10, 32)]
+    >>> [near_areas(probes, 40) for probes in (1, 10, 32)]
     [8, 9, 12]
+    >>> near_areas(32, 160)
+    24
     """
-    return NEAR_AREAS + probes // PROBES_PER_AREA
+    return math.floor((NEAR_AREAS + probes // PROBES_PER_AREA) * _times(areas))
 
 
-def least_probes(place: Positions) -> Positions:
+def _times(areas: int) -> float:
+    return max(math.sqrt(areas / MANY_AREAS), 1.0)
+
+
+def least_probes(place: Positions, areas: int) -> Positions:
     """With how many probes a search looks into an area that is the nearest (place 0), the second, and so on.
 
     Examples
     --------
-    >>> least_probes(np.array([0, 7, 8, 15])).tolist()
+    >>> least_probes(np.array([0, 7, 8, 15]), 40).tolist()
     [1, 1, 8, 64]
     """
-    return np.maximum(1, PROBES_PER_AREA * (place - NEAR_AREAS + 1))
+    more = np.ceil((place + 1) / _times(areas)).astype(np.int64) - NEAR_AREAS
+    return np.maximum(1, PROBES_PER_AREA * more)
+
+
+def read_by(looks: Sequence[CodeArray], levels: Levels, probes: int) -> npt.NDArray[np.bool_]:
+    """Which lists a search by each query reads: an array (queries, centers). `looks`: its sets of bits."""
+    areas, centers, area_of = levels
+    near = smallest(total_hamming(looks, areas), min(len(areas), near_areas(probes, len(areas))))
+    among = (area_of[None, :, None] == near[:, None, :]).any(axis=2)
+    far = np.where(among, total_hamming(looks, centers), FAR)
+    read = np.zeros(among.shape, dtype=bool)
+    np.put_along_axis(read, smallest(far, min(probes, len(centers))), True, axis=1)
+    return np.asarray(read & among)
+
+
+def total_hamming(looks: Sequence[CodeArray], codes: CodeArray) -> npt.NDArray[np.int64]:
+    """In how many bits the sets of bits of each query, all together, differ from each code."""
+    return np.asarray(sum(hamming(look, codes).astype(np.int64) for look in looks))
 
 
 def find_homes(
-    rows: CodeArray,
-    areas: CodeArray,
-    centers: CodeArray,
-    area_of: Positions,
-    *,
-    homes: int = 1,
-    looked: int = NEAR_AREAS,
-    numbers: int | None = None,
+    rows: CodeArray, levels: Levels, layout: Layout, *, looked: int | None = None, quick: bool = False
 ) -> Positions:
-    """Find the `homes` nearest centers of every row, nearest first.
+    """Find the home of every row, as the position of a center.
 
     Parameters
     ----------
-    rows, areas, centers : arrays (., bytes)
+    rows : array (n, bytes)
         Geometry bits.
-    area_of : array (u,)
-        The area of each center.
-    looked : int
-        How many areas of a row are looked into, or as many more as it takes to have `homes` centers.
-    numbers : int, optional
-        How many numbers the bits are thresholds of: all first thresholds, then all second ones, and so on.
-        Much is saved where it is known: centers are then compared by numbers, and only those nearest in each
-        area by bits. Hardly ever is the nearest by bits not among them.
-
-    Returns
-    -------
-    array (n, min(homes, centers))
-        Positions of centers.
+    levels : (areas, centers, area_of)
+        The geometry bits of areas and centers, and the area of each center.
+    looked : int, optional
+        How many areas of a row are looked into; by default as many as a trigger looks into.
+    quick : bool
+        Compare centers by the numbers that bits are thresholds of, and only the nearest of them by bits.
+        Hardly ever is the home another one.
 
     Examples
     --------
     >>> centers = np.array([[0b11110000], [0b11000000], [0b00001111]], dtype=np.uint8)
     >>> rows = np.array([[0b11010000], [0b00001110]], dtype=np.uint8)
-    >>> find_homes(rows, centers[[0, 2]], centers, np.array([0, 0, 1]), homes=2)
-    array([[0, 1],
-           [2, 1]])
+    >>> find_homes(rows, (centers[[0, 2]], centers, np.array([0, 0, 1])), Layout(8, 1))
+    array([0, 2])
     """
+    areas, centers, area_of = levels
     for given in (rows, areas, centers):
         check_codes(given)
-    if homes < 1:
-        raise InputError(f"homes must be at least 1 to find any, not {homes}")
     if len(centers) == 0 or len(areas) == 0:
         raise InputError("there is no center to be a home")
     if not rows.shape[1] == areas.shape[1] == centers.shape[1]:
         raise InputError(
             f"rows have {rows.shape[1]} bytes of bits, areas {areas.shape[1]}, centers {centers.shape[1]}"
         )
-    homes = min(homes, len(centers))
     order = np.argsort(area_of, kind="stable")
     bounds = np.searchsorted(area_of[order], np.arange(len(areas) + 1))
-    # As many areas as surely hold enough centers: those with the fewest, taken together.
-    fewest = np.cumsum(np.sort(np.diff(bounds)))
-    count = min(len(areas), max(looked, int(np.searchsorted(fewest, homes)) + 1))
-    found = np.empty((len(rows), homes), dtype=np.int64)
+    count = min(len(areas), near_areas(1, len(areas)) if looked is None else looked)
+    found = np.empty(len(rows), dtype=np.int64)
+    each = layout.numbers if quick else None
     for start in range(0, len(rows), BLOCK_ROWS):
         bits = rows[start : start + BLOCK_ROWS]
-        block = _Levels.of(bits, numbers)
-        near = _near(bits, block, areas, numbers, count)
-        among = _among(block, near, centers[order], numbers, bounds, homes)
-        found[start : start + len(bits)] = _nearest(bits, centers, np.append(order, -1)[among], homes)
+        block = _Numbers.of(bits, each)
+        near = _near(bits, block, areas, each, count)
+        among = _among(block, near, centers, order, bounds, each)
+        looks = (bits, *layout.moved(bits))
+        total = sum(hamming_pairs(look, centers, among).astype(np.int64) for look in looks)
+        best = np.where(among < 0, NEVER, total * len(centers) + among).min(axis=1)
+        found[start : start + len(bits)] = best % len(centers)
     return found
 
 
 @dataclass(frozen=True)
-class _Levels:
-    """Bits as the numbers that they are thresholds of: how many thresholds each number exceeds."""
+class _Numbers:
+    """Bits as the numbers that they are thresholds of: how many thresholds each number exceeds.
+
+    Or as they are: then nearness is exact.
+    """
 
     values: Values
     # Half of the squared length of each.
     halves: Values
 
     @classmethod
-    def of(cls, bits: CodeArray, numbers: int | None) -> _Levels:
+    def of(cls, bits: CodeArray, numbers: int | None) -> _Numbers:
         total = 8 * bits.shape[1]
         each = numbers or total
         ones = np.unpackbits(bits, axis=1, count=total // each * each)
         values = ones.reshape(len(bits), -1, each).sum(axis=1, dtype=np.uint8).astype(np.float32)
         return cls(values, 0.5 * np.einsum("ij,ij->i", values, values))
 
-    def nearness(self, rows: _Levels) -> Values:
+    def nearness(self, rows: _Numbers) -> Values:
         """A number that is larger the nearer each of these is to a row; exact, being a sum of halves."""
         found: Values = rows.values @ self.values.T
         found -= self.halves
         return found
 
 
-def _near(bits: CodeArray, rows: _Levels, areas: CodeArray, numbers: int | None, count: int) -> Positions:
+def _near(bits: CodeArray, rows: _Numbers, areas: CodeArray, numbers: int | None, count: int) -> Positions:
     """The `count` nearest areas of each row."""
     if len(areas) <= FEW_AREAS:
         return smallest(hamming(bits, areas), count)
-    near = _largest(_Levels.of(areas, numbers).nearness(rows), min(len(areas), count + MORE_AREAS))
+    near = _largest(_Numbers.of(areas, numbers).nearness(rows), min(len(areas), count + MORE_AREAS))
     return _nearest(bits, areas, near, count)
 
 
 def _among(
-    rows: _Levels, near: Positions, centers: CodeArray, numbers: int | None, bounds: Positions, homes: int
+    rows: _Numbers,
+    near: Positions,
+    centers: CodeArray,
+    order: Positions,
+    bounds: Positions,
+    numbers: int | None,
 ) -> Positions:
-    """Centers, ordered by area, of the areas near to a row, the nearest surely among them; -1 for none."""
-    # Without numbers the first look is exact.
-    wanted = homes if numbers is None else homes + MORE
+    """The nearest centers in the areas near to each row, the first of equally near ones; -1 for none.
+
+    `order` has the centers of the first area, then those of the second, and so on; `bounds`, where they begin.
+    """
+    wanted = NEAREST if numbers is None else PER_AREA
     count = near.shape[1]
     pairs = np.argsort(near.reshape(-1), kind="stable")
     area = near.reshape(-1)[pairs]
@@ -169,15 +204,20 @@ def _among(
         if low < high:
             mine = pairs[begins[i] : begins[i + 1]]
             who = mine // count
-            values = _Levels.of(centers[low:high], numbers).nearness(_Levels(rows.values[who], rows.halves))
+            values = _Numbers.of(centers[order[low:high]], numbers).nearness(
+                _Numbers(rows.values[who], rows.halves)
+            )
             best = _largest(values.copy(), min(wanted, high - low))
-            found[mine, : best.shape[1]] = low + best
+            found[mine, : best.shape[1]] = order[low + best]
             nearness[mine, : best.shape[1]] = np.take_along_axis(values, best, axis=1)
-    found = found.reshape(len(near), -1)
-    if numbers is None or found.shape[1] <= homes + COMPARED:
-        return found
-    best = _largest(nearness.reshape(found.shape), homes + COMPARED)
-    return np.take_along_axis(found, best, axis=1)
+    # Nearness and position in one number.
+    keys = np.where(
+        found < 0, NEVER, (-2 * np.where(found < 0, 0, nearness)).astype(np.int64) * len(centers) + found
+    )
+    keys = keys.reshape(len(near), -1)
+    if keys.shape[1] > NEAREST:
+        keys = np.partition(keys, NEAREST - 1, axis=1)[:, :NEAREST]
+    return np.where(keys == NEVER, -1, keys % len(centers))
 
 
 def _largest(values: Values, count: int) -> Positions:
@@ -194,10 +234,11 @@ def _largest(values: Values, count: int) -> Positions:
 
 
 def _nearest(rows: CodeArray, centers: CodeArray, among: Positions, count: int) -> Positions:
-    """The `count` nearest of some centers of each row by bits, the first of equally near ones first."""
+    """The `count` nearest of some centers of each row by bits, the first of equally near; -1 for none."""
+    if count >= among.shape[1]:
+        return among
     distances = hamming_pairs(rows, centers, among).astype(np.int64)
     # The distance and the position in one number.
-    keys = np.where(among < 0, np.iinfo(np.int64).max, distances * len(centers) + among)
-    if count < keys.shape[1]:
-        keys = np.partition(keys, count - 1, axis=1)[:, :count]
-    return np.asarray(np.sort(keys, axis=1) % len(centers))
+    keys = np.where(among < 0, NEVER, distances * len(centers) + among)
+    keys = np.sort(np.partition(keys, count - 1, axis=1)[:, :count], axis=1)
+    return np.where(keys == NEVER, -1, keys % len(centers))

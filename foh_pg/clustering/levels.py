@@ -14,6 +14,7 @@ from foh_pg.clustering.homes import find_homes
 from foh_pg.clustering.kmeans import assign, cluster
 from foh_pg.clustering.signs import Positions, majority, nearest_bits
 from foh_pg.errors import InputError
+from foh_pg.geometry import Layout
 
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6
@@ -26,10 +27,11 @@ GROUP_ITERATIONS = 2
 # Areas are few: this many rows for each show where they lie.
 ROWS_PER_AREA = 512
 
-# Rows of a list and centers of an area, on average and at the most. A table of a million rows reaches both;
-# beyond it there are more lists and more areas, as long as these.
+# Rows of a list, on average and at the most: a table of a million rows reaches it, and beyond it there are
+# more lists, as long as these. Centers of an area likewise, as many as fit a page: a search reads the areas
+# that it looks into page by page.
 LIST_ROWS = 100
-AREA_CENTERS = 100
+AREA_CENTERS = 40
 
 # Lists that a search of a table of a million rows reads; that of a larger one reads no more.
 MOST_PROBES = 10
@@ -99,7 +101,7 @@ def target_areas(centers: int) -> int:
     Examples
     --------
     >>> [target_areas(centers) for centers in (1533, 10_000, 100_000)]
-    [39, 100, 1000]
+    [39, 250, 2500]
     """
     return max(1, round(max(math.sqrt(centers), centers / AREA_CENTERS)))
 
@@ -148,9 +150,7 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
     )
 
 
-def by_bits(
-    levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray], numbers: int | None = None
-) -> BitLevels:
+def by_bits(levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray], layout: Layout) -> BitLevels:
     """Levels that were found among the embeddings of rows, brought in line with the bits of these rows.
 
     A center becomes what most rows at home in it have, as the pieces of a list that is split later do. The
@@ -161,12 +161,10 @@ def by_bits(
     ----------
     encode : callable
         Gives embeddings their geometry bits.
-    numbers : int, optional
-        How many numbers these are thresholds of, as in `find_homes`.
     """
     bits = encode(rows)
     found = BitLevels(encode(levels.areas), encode(levels.centers), levels.area_of)
-    home = find_homes(bits, *found, looked=SETTLE_AREAS, numbers=numbers)[:, 0]
+    home = find_homes(bits, found, layout, looked=SETTLE_AREAS, quick=True)
     return group_centers(found.areas, majority(bits, home, found.centers))
 
 

@@ -14,7 +14,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering, hashing
 from foh_pg.arrays.codes import CodeArray, pack
-from foh_pg.geometry import Geometry, Vectors
+from foh_pg.geometry import Geometry, Layout, Vectors
 from foh_pg.learners import Learner
 from foh_pg.model.ranking import Ranking
 from foh_pg.model.signature import SIGNATURE_BITS, SIGNATURE_BYTES
@@ -116,7 +116,7 @@ class Model:
         made = clustering.make_levels(
             rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
         )
-        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.numbers)
+        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.layout)
 
     def query_looks(self, queries: Vectors) -> tuple[CodeArray, CodeArray, CodeArray]:
         """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""
@@ -124,9 +124,10 @@ class Model:
         return self.geometry.query_looks(queries)
 
     @property
-    def geometry_numbers(self) -> int | None:
-        """How many numbers of a row have thresholds."""
-        return None if self.geometry is None else self.geometry.numbers
+    def layout(self) -> Layout:
+        """How the geometry bits are shared out to numbers."""
+        assert self.geometry is not None
+        return self.geometry.layout
 
     def marks(self, rows: Vectors, labels: Ragged) -> CodeArray:
         """What a list holds of rows beside their geometry: the signature of their labels, then their code."""

@@ -13,6 +13,7 @@ from foh_pg.arrays.codes import CodeArray, width
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.arrays.side_by_side import SideBySide
 from foh_pg.errors import StateError
+from foh_pg.geometry import Layout
 from foh_pg.postgres.binary_copy import FLOAT4, INT4, INT8, Array
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
@@ -84,14 +85,11 @@ class Centers(SideBySide):
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[at] == ids, at, -1).astype(np.int64)
 
-    def homes(self, bits: CodeArray, numbers: int | None = None) -> IntArray:
-        """The nearest center of each row, given by its geometry bits, as a position.
-
-        `numbers`: how many numbers the bits are thresholds of, as in `clustering.find_homes`.
-        """
+    def homes(self, bits: CodeArray, layout: Layout, quick: bool = False) -> IntArray:
+        """The home of each row, given by its geometry bits, as a position: see `clustering.find_homes`."""
         if len(bits) == 0:
             return np.zeros(0, dtype=np.int64)
-        return clustering.find_homes(bits, *self.levels, numbers=numbers)[:, 0]
+        return clustering.find_homes(bits, self.levels, layout, quick=quick)
 
     @property
     def levels(self) -> clustering.BitLevels:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from foh_pg.clustering import Metric
 from foh_pg.errors import BuildError, IndexNotFound
+from foh_pg.geometry import Layout
 from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.postgres.binary_copy import Array, Bits, Column, Raw, Text
 from foh_pg.runs.session import Session
@@ -84,6 +85,11 @@ class IndexRow:
     @property
     def code_column(self) -> Bits:
         return Bits(self.bits)
+
+    @property
+    def layout(self) -> Layout:
+        """How the geometry bits are shared out to numbers."""
+        return Layout.of(self.geometry, self.dimensions, self.distance)
 
     @property
     def geometry_column(self) -> Bits:

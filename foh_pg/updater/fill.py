@@ -90,7 +90,7 @@ def _place_page(index: IndexRow, plan: Plan, page: Rows) -> Entries:
     if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
     held = held_of(plan.model, page)
-    homes = plan.centers.homes(held["geometry"], plan.model.geometry_numbers)
+    homes = plan.centers.homes(held["geometry"], index.layout, quick=True)
     return entries_of(page.keys, held, homes)
 
 

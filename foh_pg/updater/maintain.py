@@ -210,6 +210,6 @@ def _astray(
     with session.snapshot():
         entries = read_lists(session, index, centers.ids[chosen])
     entries = entries.take(~member(entries.keys, changed))
-    homes = centers.ids[centers.homes(entries.geometry)]
+    homes = centers.ids[centers.homes(entries.geometry, index.layout)]
     moves = homes != entries.centers
     return Moves(centers, entries.keys[moves], entries.centers[moves], homes[moves])

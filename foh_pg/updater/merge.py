@@ -169,7 +169,7 @@ def _join(work: Merging, centers: Centers) -> tuple[Entries, IntArray]:
     """What the rows of the batch add to lists, and the ids of their centers."""
     rows = work.batch.rows
     held = held_of(work.model, rows)
-    homes = centers.ids[centers.homes(held["geometry"])]
+    homes = centers.ids[centers.homes(held["geometry"], work.index.layout)]
     return entries_of(rows.keys, held, homes), homes
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy  # type: ignore[import-untyped]
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import hamming, hamming_blocks, hamming_pairs, smallest
+from foh_pg.arrays.codes import hamming_blocks, hamming_pairs, smallest
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
@@ -117,7 +117,7 @@ class Trial:
             levels = model.levels(rng, base.vectors, clustering.target_centers(len(base)))
         self.levels = levels
         geometry = model.geometry_bits(base.vectors)
-        homes = clustering.find_homes(geometry, *levels, numbers=model.geometry_numbers)[:, 0]
+        homes = clustering.find_homes(geometry, levels, model.layout, quick=True)
         # In the order of the lists, as a search reads them.
         order = np.argsort(homes, kind="stable")
         self.base, self.queries, self.vectors = base.take(order), queries, queries.vectors
@@ -166,12 +166,12 @@ class Trial:
         areas, centers, area_of = self.levels
         most = min(max(PROBES_TRIED), len(centers))
         probes = np.full((len(self.vectors), len(centers)), len(centers) + 1, dtype=np.int64)
-        order = smallest(hamming(self.looks[0], centers), most)
-        by_area = smallest(hamming(self.looks[0], areas), len(areas))
+        order = smallest(clustering.total_hamming(self.looks, centers), most)
+        by_area = smallest(clustering.total_hamming(self.looks, areas), len(areas))
         place = np.empty_like(by_area)
         np.put_along_axis(place, by_area, np.arange(len(areas))[None], axis=1)
         # The more probes, the more areas are looked into.
-        needed = clustering.least_probes(np.take_along_axis(place, area_of[order], axis=1))
+        needed = clustering.least_probes(np.take_along_axis(place, area_of[order], axis=1), len(areas))
         np.put_along_axis(probes, order, np.maximum(np.arange(1, most + 1)[None], needed), axis=1)
         return probes
 

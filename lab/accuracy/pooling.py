@@ -87,18 +87,16 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     target = clustering.target_centers(len(rows))
     made = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
     geometry = Geometry.fit(rows, default_bits(rows.shape[1]), "cosine", split.seed)
-    levels = clustering.by_bits(made, rows, geometry.encode)
-    home = clustering.find_homes(geometry.encode(rows), *levels)[:, 0]
+    levels = clustering.by_bits(made, rows, geometry.encode, geometry.layout)
+    home = clustering.find_homes(geometry.encode(rows), levels, geometry.layout)
     bounds = np.cumsum(np.bincount(home, minlength=len(levels.centers)))
     order = np.argsort(home, kind="stable")
     lists = np.split(order, bounds[:-1])
     asked, queries = learner.encode(X[split.queries]), X[split.queries]
-    probed = clustering.find_homes(
-        geometry.encode(queries), *levels, homes=PROBES, looked=clustering.near_areas(PROBES)
-    )
+    probed = clustering.read_by(geometry.query_looks(queries), levels, PROBES)
     ranked = []
     for query, near in enumerate(probed):
-        found = np.concatenate([lists[i] for i in near])
+        found = np.concatenate([lists[i] for i in np.flatnonzero(near)])
         different = hamming(asked[query : query + 1], codes[found])[0] / bits
         apart = (
             1

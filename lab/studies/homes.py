@@ -28,8 +28,7 @@ GROWTH = 10
 
 NOT_READ = """
 SELECT count(*) FROM items s JOIN foh.ours_item i ON i.key = s.id
-CROSS JOIN LATERAL foh.ours_place(s.embedding, NULL) p
-WHERE i.home <> ALL (ARRAY(SELECT n.center FROM foh.ours_nearestcenters(p.geometry, %s) n))
+WHERE i.home <> ALL (ARRAY(SELECT n.center FROM foh.ours_readby(s.embedding, %s) n))
 """
 NOT_FIRST = """
 SELECT count(*) FROM items s

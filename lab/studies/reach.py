@@ -54,22 +54,26 @@ def count(data: Dataset, asked: npt.NDArray[np.int64], rows: int, arguments: arg
     means = clustering.make_levels(np.random.default_rng(0), sample, centers)
     geometry = Geometry.fit(sample, default_bits(sample.shape[1]), "cosine", 0)
     bits = geometry.encode(sample)
-    levels = clustering.by_bits(means, sample, geometry.encode)
+    levels = clustering.by_bits(means, sample, geometry.encode, geometry.layout)
     near = geometry.encode(nearest.reshape(-1, nearest.shape[2]))
-    homes = clustering.find_homes(near, *levels).reshape(len(asked), K)
-    lengths = np.bincount(clustering.find_homes(bits, *levels)[:, 0], minlength=centers) * rows / len(sample)
+    homes = clustering.find_homes(near, levels, geometry.layout).reshape(len(asked), K)
+    lengths = (
+        np.bincount(clustering.find_homes(bits, levels, geometry.layout), minlength=centers)
+        * rows
+        / len(sample)
+    )
     probes = clustering.default_probes(len(levels.centers))
-    areas = clustering.near_areas(probes)
-    looked = clustering.find_homes(geometry.encode(queries), *levels, homes=probes, looked=areas)
-    reached = [np.isin(home, lists).mean() for home, lists in zip(homes, looked, strict=True)]
+    areas = clustering.near_areas(probes, len(levels.areas))
+    lists = clustering.read_by(geometry.query_looks(queries), levels, probes)
+    reached = np.take_along_axis(lists, homes, axis=1)
     return {
         "rows": rows,
         "centers": len(levels.centers),
         "probes": probes,
         "areas compared": len(levels.areas),
         "centers compared": round(areas * len(levels.centers) / len(levels.areas)),
-        "entries read": round(float(np.mean([lengths[lists].sum() for lists in looked]))),
-        "reach": round(float(np.mean(reached)), 3),
+        "entries read": round(float((lists @ lengths).mean())),
+        "reach": round(float(reached.mean()), 3),
     }
 
 

@@ -189,7 +189,7 @@ def reads(connection: psycopg.Connection[Any], queries: npt.NDArray[Any]) -> Row
         # All areas, and the centers of the nearest.
         plan = connection.execute(
             """EXPLAIN (ANALYZE, FORMAT JSON)
-               SELECT n.* FROM foh.items_place(%s, NULL) p, foh.items_nearestcenters(p.geometry, %s) n""",
+               SELECT n.* FROM foh.items_readby(%s, %s) n""",
             (query, int(steps["centers probed"])),
         ).fetchone()
         compared += entries_unpacked(plan[0][0]["Plan"]) if plan else 0

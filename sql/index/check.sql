@@ -125,9 +125,10 @@ WHERE e.fresh AND e.op = 'u' AND (e.again OR i.key IS NOT NULL)
 UNION ALL
 -- One row in ten thousand may be so: lists are looked through one after the other, some in every update.
 SELECT 1, 'a search by the vector of a row would not read its list', min(h.key) FILTER (WHERE NOT h.read), NULL, format('%s of %s rows', count(*) FILTER (WHERE NOT h.read), count(*))
-FROM (SELECT c.key::text, c.center = ANY (ARRAY(SELECT n.center FROM {nearest_centers}(p.geometry, m.probes) n)) AS read
-      FROM current c JOIN present p ON p.key = c.key CROSS JOIN model m
-      WHERE NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(c.key::text, 2) % greatest(1, m.rows / 20000)) = 0) h
+FROM (SELECT e.key::text, e.center = ANY (ARRAY(SELECT n.center FROM {read_by}(v.x, m.probes) n)) AS read
+      FROM current e JOIN present p ON p.key = e.key CROSS JOIN model m
+      CROSS JOIN LATERAL (SELECT {vector_once} AS x FROM {source_of_key} OFFSET 0) v
+      WHERE p.geometry IS NOT NULL AND NOT (SELECT m.exact FROM marker m) AND abs(hashtextextended(e.key::text, 2) % greatest(1, m.rows / 20000)) = 0) h
 HAVING 10000 * count(*) FILTER (WHERE NOT h.read) > count(*)
 UNION ALL
 -- Only a sample decides which lists are encoded again, so a single list may be past the bound, but all lists together never

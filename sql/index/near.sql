@@ -79,22 +79,54 @@ BEGIN
 END
 $body$;
 
+-- foh: fragment areas_times
+-- By how many times more areas than usual are looked into, if there are many: see near_areas in foh_pg/clustering/homes.py.
+                                          greatest(sqrt((SELECT sum(cardinality(p.ids)) FROM {area} p WHERE p.area = 0)::float8 / 40), 1::float8)
+
+-- foh: function home
+-- The home of a row: of the centers in the nearest areas those that are nearest to its bits, and of these the one that is nearest to all three sets of
+-- bits that are known of the row, its own and those of its numbers moved up and down; of equally near ones the first.
+-- foh_pg/clustering/homes.py finds the same. A plain SQL function, so that it is inlined. The bits must be a variable or a
+-- column: an expression would be computed again for every center.
+-- Distance and center make up one number, since PostgreSQL compares single numbers faster: the distance in front, and the center, below
+-- 2 ^ 31, behind it. A double holds both exactly.
+CREATE OR REPLACE FUNCTION {home}(geometry bit) RETURNS TABLE (center int)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $body$
+    SELECT n.center
+    FROM (SELECT c.center, c.geometry, (c.geometry OPERATOR({vector}.<~>) $1) * 2147483648::float8 + c.center::float8 AS both
+          FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
+                WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
+                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT floor(8 * {areas_times})::bigint))) c
+          ORDER BY 3 LIMIT 8) n
+    ORDER BY ((n.geometry OPERATOR({vector}.<~>) $1) + (n.geometry OPERATOR({vector}.<~>) {bits_above}) + (n.geometry OPERATOR({vector}.<~>) {bits_below})) * 2147483648::float8 + n.center::float8
+    LIMIT 1
+$body$;
+
 -- foh: function nearest_centers
--- The centers nearest to the bits of a query or of a row, the nearest first, found through the nearest areas; of equally near ones the first
--- comes first. The home of a row is what this returns first: see foh_pg/clustering/homes.py, which finds the same.
--- A plain SQL function that returns a table, so that it is inlined. The bits must be a variable or a column: an expression would be computed
--- again for every center.
--- Distance and center make up one number, since PostgreSQL sorts single numbers without making rows of them: the distance in front, and the
--- center, below 2 ^ 31, behind it. A double holds both exactly.
-CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, wanted int) RETURNS TABLE (center int)
+-- The centers nearest to a query, the nearest first: by all three sets of its bits (see quantize), which tell apart better than the first alone.
+-- So the home of a row is not always the first of these for its own vector, and yet among the first: foh.check counts the rows of which it is not.
+-- Inlined and sorted as in the function above.
+CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, above bit, below bit, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT (n.both - floor(n.both / 2147483648::float8) * 2147483648::float8)::int
-    FROM (SELECT (c.geometry OPERATOR({vector}.<~>) $1) * 2147483648::float8 + c.center::float8 AS both
+    FROM (SELECT ((c.geometry OPERATOR({vector}.<~>) $1) + (c.geometry OPERATOR({vector}.<~>) $2) + (c.geometry OPERATOR({vector}.<~>) $3)) * 2147483648::float8 + c.center::float8 AS both
           FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
                 WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
-                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area LIMIT 8 + $2::bigint / 8))) c
-          ORDER BY 1 LIMIT $2) n
+                                          ORDER BY (a.geometry OPERATOR({vector}.<~>) $1) + (a.geometry OPERATOR({vector}.<~>) $2) + (a.geometry OPERATOR({vector}.<~>) $3), a.area
+                                          LIMIT floor((8 + $4 / 8) * {areas_times})::bigint))) c
+          ORDER BY 1 LIMIT $4) n
+$body$;
+
+-- foh: function read_by
+-- The centers whose lists a search by the vector of a row reads, with so many probes.
+CREATE OR REPLACE FUNCTION {read_by}(x {vector}.vector, probes int) RETURNS TABLE (center int)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $body$
+    SELECT n.center
+    FROM (SELECT l.looks[1] AS geometry, l.looks[2] AS above, l.looks[3] AS below FROM (SELECT {row_looks} AS looks FROM {quantizer} g OFFSET 0) l OFFSET 0) l
+    CROSS JOIN LATERAL {nearest_centers}(l.geometry, l.above, l.below, $2) n
 $body$;
 
 -- foh: fragment found
@@ -170,7 +202,7 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
                 RETURN;
             END IF;
             probes := more;
-            centers := ARRAY(SELECT n.center FROM {nearest_centers}(query_geometry, probes) n);
+            centers := ARRAY(SELECT n.center FROM {nearest_centers}(query_geometry, query_above, query_below, probes) n);
             exhausted := cardinality(centers) < probes;
         END IF;
     END IF;
@@ -239,7 +271,7 @@ BEGIN
                OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t), EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
            m.ranked, m.probes, m.weight_code, m.lean, q.looks, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
-           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, m.probes) n)
+           ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, q.above, q.below, m.probes) n)
     INTO scale, unusual, streamed, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, m.weight_code,
                  {probes_for_share} AS probes,
@@ -249,7 +281,7 @@ BEGIN
                   WHERE m.lean > 0::float8 AND m.weight_code > 0::float8 AND p.ctid >= '(0,0)' AND -(p.weights OPERATOR({vector}.<#>) vector) >= p.bias) AS code
           FROM (SELECT i.status, m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach
                 FROM foh.index i JOIN foh.model m ON m.index = i.id AND m.version = i.version WHERE i.id = {id} OFFSET 0) m OFFSET 0) m
-    CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
+    CROSS JOIN (SELECT q.looks, q.looks[1] AS geometry, q.looks[2] AS above, q.looks[3] AS below FROM (SELECT {query_looks} AS looks FROM {quantizer} g OFFSET 0) q OFFSET 0) q;
     IF unusual THEN
         SELECT s.truncated, s.unplaced, s.fallback INTO truncated, unplaced, fallback FROM {state}() s;
         IF fallback IS NOT NULL THEN

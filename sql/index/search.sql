@@ -395,12 +395,12 @@ DECLARE
     target float8 := coalesce(recall, {recall}::float8);
     -- The query under the name that it has in a search.
     vector {vector}.vector := query;
-    geometry bit({geometry_bits});
+    looks bit({geometry_bits})[];
     centers int[];
     s record;
 BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
-    SELECT ({query_looks})[1] INTO geometry FROM {quantizer} g;
+    SELECT {query_looks} INTO looks FROM {quantizer} g;
     SELECT * INTO s FROM {state}();
     IF s.fallback IS DISTINCT FROM 'changed' THEN
         -- Take the lock on the source that a search takes, so that no ALTER of it commits before this transaction ends.
@@ -410,7 +410,7 @@ BEGIN
     END IF;
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
-    centers := ARRAY(SELECT c.center FROM {nearest_centers}(geometry, chosen.probed) c);
+    centers := ARRAY(SELECT c.center FROM (SELECT looks[1] AS geometry, looks[2] AS above, looks[3] AS below OFFSET 0) l CROSS JOIN LATERAL {nearest_centers}(l.geometry, l.above, l.below, chosen.probed) c);
     IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
     END IF;

@@ -1,12 +1,12 @@
 -- What happens in the transaction of a write: a trigger of the table appends to the stream.
 
 -- foh: function place
--- The bits and the home of a row: the center that a search by its vector finds first, or 0 where there is none yet.
+-- The bits and the home of a row, or 0 if there is no center yet.
 -- A plain SQL function, so that it is inlined: bits, home and version then share the snapshot of one statement.
 CREATE OR REPLACE FUNCTION {place}(x {vector}.vector, labels text[]) RETURNS TABLE (geometry bit, marks bit, center int)
 LANGUAGE sql STABLE
 AS $body$
-    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM {nearest_centers}(r.geometry, 1) n), 0)
+    SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM {home}(r.geometry) n), 0)
     FROM (
         SELECT {row_geometry} AS geometry, {row_marks} AS marks
         FROM (

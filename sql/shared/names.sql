@@ -4,7 +4,7 @@
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed and moved beside o, the row before
 --   NEW, OLD             the rows of a trigger: row_changed, row_moved
---   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry (with $1, a row),
+--   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry and row_looks (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; recall, probes and shortlist, what a search was
@@ -150,9 +150,13 @@ BEGIN
         'half', padded / 2,
         'numbers', numbers,
         'middle', copies / 2 * numbers,
+        -- The bits of a row, $1, whose numbers lie half of the thresholds higher, or lower.
+        'bits_above', format('(B''%s'' || substring($1 FROM 1 FOR %s))::bit(%s)', repeat('1', copies / 2 * numbers), i.geometry - copies / 2 * numbers, i.geometry),
+        'bits_below', format('(substring($1 FROM %s) || B''%s'')::bit(%s)', copies / 2 * numbers + 1, repeat('0', copies / 2 * numbers), i.geometry),
         -- Stands after a vector and fills it up with zeros.
         'padding', CASE WHEN turned = padded THEN ''
             ELSE format(' OPERATOR(%s.||) pg_catalog.array_fill(0::pg_catalog.float4, ARRAY[%s])::%1$s.vector', v, padded - turned) END,
+        'row_looks', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'true'),
         'row_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, '$1', format(missing, v, '$1')), 'false')),
         'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
         'signature_bits', signature_bits,

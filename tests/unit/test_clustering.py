@@ -13,7 +13,7 @@ from foh_pg.clustering import homes as homes_module
 from foh_pg.clustering import kmeans, levels
 from foh_pg.clustering.signs import majority
 from foh_pg.errors import InputError
-from foh_pg.geometry import Geometry, default_bits
+from foh_pg.geometry import Geometry, Layout, default_bits
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -28,6 +28,10 @@ def clustered(rows, dimensions=6, clusters=5, seed=0):
 def encode(rows):
     """Bits that tell some distance: seven thresholds a dimension."""
     return pack(np.concatenate([np.asarray(rows) > at for at in np.linspace(-0.75, 0.75, 7)], axis=1))
+
+
+# How `encode` shares its bits out for six dimensions.
+SIX = Layout(6, 7)
 
 
 def coded(rows, dimensions=6, clusters=5, seed=0):
@@ -80,8 +84,8 @@ class TestLevels:
     def test_rows_that_are_all_alike(self):
         made = clustering.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
         assert len(made.centers) == 20
-        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode)
-        assert clustering.find_homes(encode(np.ones((5, 3))), *found).tolist() == [[0]] * 5
+        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode, Layout(3, 7))
+        assert clustering.find_homes(encode(np.ones((5, 3))), found, Layout(3, 7)).tolist() == [0] * 5
 
     def test_opposite_rows_have_no_mean_direction(self):
         X = np.array([[1.0, 0.0], [-1.0, 0.0]] * 20)
@@ -104,14 +108,14 @@ class TestLevels:
             10_000,
             100_000,
         ]
-        assert [clustering.target_areas(centers) for centers in (6300, 10_000, 100_000)] == [79, 100, 1000]
+        assert [clustering.target_areas(centers) for centers in (1600, 10_000, 100_000)] == [40, 250, 2500]
         with pytest.raises(InputError):
             clustering.target_centers(10, fixed=0)
 
     def test_centers_by_bits_have_what_most_of_their_rows_have(self):
         bits, X = coded(2000, clusters=30)
         made = clustering.make_levels(np.random.default_rng(0), X, 100)
-        found = clustering.by_bits(made, X, encode)
+        found = clustering.by_bits(made, X, encode, SIX)
         assert len(found.centers) == 100
         assert np.array_equal(np.unique(found.area_of), np.arange(len(found.areas)))
         assert np.array_equal(found.area_of, hamming(found.centers, found.areas).argmin(axis=1))
@@ -124,42 +128,72 @@ class TestLevels:
         assert unpack(majority(rows, np.array([0, 0]), before), 4).tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
 
 
+def homes_of(bits, centers, layout, among=None):
+    """The definition: of the eight nearest centers by bits the nearest by all looks, the first of equal ones."""
+    far = hamming(bits, centers).astype(int)
+    looks = far + sum(hamming(moved, centers).astype(int) for moved in layout.moved(bits))
+    if among is not None:
+        far, looks = (np.where(among, values, 10_000) for values in (far, looks))
+    near = smallest(far, 8)
+    taken = np.full(far.shape, 20_000)
+    np.put_along_axis(taken, near, np.take_along_axis(looks, near, axis=1), axis=1)
+    return taken.argmin(axis=1)
+
+
 class TestHomes:
     @settings(max_examples=50)
-    @given(st.integers(1, 30), st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**32 - 1))
-    def test_with_all_areas_homes_are_the_nearest_centers(self, n, u, homes, seed):
+    @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 2**32 - 1))
+    def test_with_all_areas_homes_are_the_nearest_centers(self, n, u, seed):
         """Of centers that are equally near, which are many with six dimensions, the first counts."""
         bits, X = coded(n + u, seed=seed)
         made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode
+            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode, SIX
         )
-        found = clustering.find_homes(bits[:n], *made, homes=homes, looked=len(made.areas))
-        assert np.array_equal(found, nearest(bits[:n], made.centers, homes)[0])
+        found = clustering.find_homes(bits[:n], made, SIX, looked=len(made.areas))
+        assert np.array_equal(found, homes_of(bits[:n], made.centers, SIX))
 
-    @pytest.mark.parametrize("looked", [clustering.NEAR_AREAS, 20])
-    @pytest.mark.parametrize("homes", [1, 3])
-    def test_the_nearest_areas_are_looked_at(self, looked, homes, monkeypatch):
+    @pytest.mark.parametrize("looked", [8, 20])
+    def test_the_nearest_areas_are_looked_at(self, looked, monkeypatch):
         monkeypatch.setattr(levels, "AREA_CENTERS", 5)
+        layout = Layout(12, 7)
         bits, X = coded(2000, dimensions=12, clusters=40)
-        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, encode)
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, encode, layout)
         assert len(made.areas) > 20
         near = nearest(bits, made.areas, looked)[0]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
-        far = np.where(among, hamming(bits, made.centers).astype(int), 10_000)
-        found = clustering.find_homes(bits, *made, homes=homes, looked=looked)
-        assert np.array_equal(found, smallest(far, homes))
+        found = clustering.find_homes(bits, made, layout, looked=looked)
+        assert np.array_equal(found, homes_of(bits, made.centers, layout, among))
+        quick = clustering.find_homes(bits, made, layout, looked=looked, quick=True)
+        assert (quick == found).mean() > 0.98
 
-    def test_more_areas_where_eight_have_too_few_centers(self):
-        areas = centers = pack(np.eye(16))
-        found = clustering.find_homes(pack(np.ones((1, 16))), areas, centers, np.arange(16), homes=15)
-        assert len(np.unique(found)) == 15
+    def test_a_search_by_a_row_reads_its_home(self):
+        """Of 50 lists six are read, and the home is among them for each of 1 500 rows."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 48))[rng.integers(40, size=1500)] + rng.normal(size=(1500, 48))
+        geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
+        rows = geometry.compared(X)
+        made = clustering.make_levels(rng, rows, 50)
+        found = clustering.by_bits(made, rows, geometry.encode_compared, geometry.layout)
+        homes = clustering.find_homes(geometry.encode(X), found, geometry.layout)
+        read = clustering.read_by(geometry.query_looks(X), found, 6)
+        assert read.sum(axis=1).tolist() == [6] * 1500
+        assert read[np.arange(1500), homes].all()
+
+    def test_more_areas_are_looked_into_where_there_are_many(self):
+        assert [clustering.near_areas(16, areas) for areas in (5, 40, 160, 640)] == [10, 10, 20, 40]
+        for areas in (40, 100, 2500):
+            place = np.arange(60)
+            least = clustering.least_probes(place, areas)
+            assert all(clustering.near_areas(int(p), areas) > at for p, at in zip(least, place, strict=True))
+            fewer = [(int(p) - 1, at) for p, at in zip(least, place, strict=True) if p > 1]
+            assert all(clustering.near_areas(p, areas) <= at for p, at in fewer)
 
     def test_blocks_do_not_matter(self, monkeypatch):
         bits, X = coded(300)
-        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, encode)
-        whole = clustering.find_homes(bits, *made, homes=2)
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, encode, SIX)
+        whole = clustering.find_homes(bits, made, SIX)
         monkeypatch.setattr(homes_module, "BLOCK_ROWS", 7)
-        assert np.array_equal(whole, clustering.find_homes(bits, *made, homes=2))
+        assert np.array_equal(whole, clustering.find_homes(bits, made, SIX))
 
 
 class TestSplits:
@@ -183,14 +217,14 @@ class TestSplits:
         geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
         bits, rows = geometry.encode(X), geometry.compared(X)
         made = clustering.make_levels(np.random.default_rng(1), rows, 120)
-        levels = clustering.by_bits(made, rows, geometry.encode_compared)
-        home = clustering.find_homes(bits, *levels)[:, 0]
+        levels = clustering.by_bits(made, rows, geometry.encode_compared, geometry.layout)
+        home = clustering.find_homes(bits, levels, geometry.layout)
         lengths, drawn = np.bincount(home, minlength=120), 0
         for long in np.argsort(-lengths)[:10]:
             pieces, _ = clustering.split_list(rng, bits[home == long], 0.6 * lengths[long])
             others = np.delete(levels.centers, long, axis=0)
             after = clustering.group_centers(levels.areas, np.concatenate([others, pieces]))
-            found = clustering.find_homes(bits, *after)[:, 0]
+            found = clustering.find_homes(bits, after, geometry.layout)
             drawn += int(((found >= len(others)) & (home != long)).sum())
         assert drawn < 20
 
@@ -221,13 +255,11 @@ def test_affected_lists():
 
 def test_bad_input():
     bits, X = coded(10)
-    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode)
+    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode, SIX)
     with pytest.raises(InputError, match="bytes"):
-        clustering.find_homes(bits[:, :1], *made)
-    with pytest.raises(InputError, match="homes"):
-        clustering.find_homes(bits, *made, homes=0)
+        clustering.find_homes(bits[:, :1], made, SIX)
     with pytest.raises(InputError, match="no center"):
-        clustering.find_homes(bits, bits[:0], bits[:0], np.zeros(0, dtype=np.int64))
+        clustering.find_homes(bits, (bits[:0], bits[:0], np.zeros(0, dtype=np.int64)), SIX)
     with pytest.raises(InputError, match="metric"):
         clustering.make_levels(np.random.default_rng(0), X, 4, "hamming")
     with pytest.raises(InputError, match="without a row"):

@@ -233,7 +233,7 @@ def test_more_is_read_where_the_exact_distance_is_better(
     helpful: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search that may cost next to nothing is far below the exact distance: it is told to read more."""
-    monkeypatch.setattr(Prices, "labels", 100)
+    monkeypatch.setattr(Prices, "labels", 30)
     rng = np.random.default_rng(0)
     groups = np.arange(ROWS) % 60
     vectors = (rng.normal(size=(60, 24))[groups] + 0.6 * rng.normal(size=(ROWS, 24))).astype(np.float32)

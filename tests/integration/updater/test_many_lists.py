@@ -10,10 +10,12 @@ import pytest
 
 from foh_pg import clustering
 from foh_pg.clustering import levels
+from foh_pg.geometry import Geometry
 from foh_pg.runs.session import open_session
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.updater import build, maintain, plan, rebuild, refill, update
+from foh_pg.updater.served_model import read_served
 from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import Database
 
@@ -42,11 +44,13 @@ def table(request: pytest.FixtureRequest, connection: Connection, database: Data
     return connection
 
 
-def read(database: Database) -> tuple[IndexRow, Centers]:
+def read(database: Database) -> tuple[IndexRow, Centers, Geometry]:
     with open_session(database.dsn()) as session:
         index = find_index(session, "digits")
         with session.snapshot():
-            return index, read_centers(session, index)
+            geometry = read_served(session, index).model.geometry
+            assert geometry is not None
+            return index, read_centers(session, index), geometry
 
 
 def scaled(index: IndexRow, rows: np.ndarray) -> np.ndarray:
@@ -63,18 +67,16 @@ def packed(bits: str) -> np.ndarray:
 
 def look(connection: Connection, database: Database) -> Centers:
     """Searches read what they should, and rows get the home that the updater would give them."""
-    index, centers = read(database)
+    index, centers, geometry = read(database)
     data = scaled(index, digits()[0])
     levels = (centers.areas, centers.bits, centers.area)
     for query in data[1700:1720]:
-        bits, lists = connection.execute(
-            """SELECT p.geometry::text, ARRAY(SELECT n.center FROM foh.digits_nearestcenters(p.geometry, %s) n)
-               FROM foh.digits_place(%s::extensions.vector, NULL) p""",
-            [PROBES, vector(query)],
-        ).fetchone() or ("", [])
-        looked = clustering.near_areas(PROBES)
-        near = clustering.find_homes(packed(bits), *levels, homes=PROBES, looked=looked)[0]
-        assert lists == centers.ids[near].tolist()
+        (lists,) = connection.execute(
+            "SELECT ARRAY(SELECT n.center FROM foh.digits_readby(%s::extensions.vector, %s) n)",
+            [vector(query), PROBES],
+        ).fetchone() or ([],)
+        read_too = clustering.read_by(geometry.query_looks(query[None]), levels, PROBES)[0]
+        assert sorted(lists) == centers.ids[read_too].tolist()
         listed = connection.execute(
             """SELECT id FROM foh.digits_list, unnest(ids) id WHERE center = ANY (%(lists)s)
                UNION SELECT key FROM foh.digits_stream WHERE center = ANY (%(lists)s)""",
@@ -91,7 +93,7 @@ def look(connection: Connection, database: Database) -> Centers:
         "SELECT p.geometry::text, p.center FROM digit d, foh.digits_place(d.embedding, ARRAY[d.label]) p"
     ).fetchall()
     bits = np.concatenate([packed(geometry) for geometry, _ in placed])
-    assert centers.ids[centers.homes(bits)].tolist() == [center for _, center in placed]
+    assert centers.ids[centers.homes(bits, index.layout)].tolist() == [center for _, center in placed]
     assert violations(connection) == []
     return centers
 
@@ -125,6 +127,6 @@ def test_no_more_centers_than_a_sample_can_tell(
     create_index(connection)
     monkeypatch.setattr(plan, "SAMPLE_BYTES", 4 * 64 * 100)
     build(database.dsn(), "digits")
-    _, centers = read(database)
+    _, centers, _ = read(database)
     assert 30 <= len(centers) <= 65
     assert violations(connection) == []
