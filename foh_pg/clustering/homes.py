@@ -190,7 +190,8 @@ def _among(
 ) -> Positions:
     """The nearest centers in the areas near to each row, the first of equally near ones; -1 for none.
 
-    `order` has the centers of the first area, then those of the second, and so on; `bounds`, where they begin.
+    `order` has the centers of the first area, then those of the second, and so on; `bounds` says where each
+    area begins in it.
     """
     wanted = NEAREST if numbers is None else PER_AREA
     count = near.shape[1]
