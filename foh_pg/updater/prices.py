@@ -86,6 +86,11 @@ class Prices:
         return max(self.least_nearest, SHARE_NEAREST * self.graph - FIXED)
 
     @property
+    def most(self) -> float:
+        """What they may cost so that the answers are as good as those of the exact distance."""
+        return max(self.least_nearest, self.graph - FIXED)
+
+    @property
     def least_recall(self) -> float:
         """What they may cost if too few of the nearest rows are found for that."""
         return max(self.least_nearest, SHARE_LEAST_RECALL * self.graph - FIXED)

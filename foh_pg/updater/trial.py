@@ -7,7 +7,7 @@ table reaches is estimated from that share: of so many nearest rows each is here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -213,6 +213,28 @@ class Trial:
         order = np.argsort(score(distances, leans), axis=1, kind="stable")[:, :k]
         return self._judge(np.take_along_axis(found.rows, np.take_along_axis(best, order, axis=1), axis=1))
 
+    def ask_step(self, weights: Ranking, step: Reached) -> Answers:
+        """Answer every query with so many lists and rows, as the whole table would.
+
+        Among the rows of the whole table more are nearer by bits than a row that is wanted. By how much fewer
+        are found there is known of searches without labels (see `recalls`), and counted for all.
+        """
+        answers = self.ask(replace(weights, probes=step.probes, shortlist=step.shortlist))
+        found = self._found_in_table(step)
+        return replace(answers, recall=found * answers.recall, both=found * answers.both)
+
+    def _found_in_table(self, step: Reached) -> float:
+        """What share of the nearest rows that a search finds here it finds in the whole table."""
+        if self.share >= 1:
+            return 1.0
+        here = self.ask(Ranking(code=0.0, votes=0.0, probes=step.probes, shortlist=step.shortlist))
+        at = self.probes_tried.index(step.probes), SHORTLISTS_TRIED.index(step.shortlist)
+        return float(min(1.0, self._recalls_now[at] / max(float(here.recall.mean()), 1e-9)))
+
+    @cached_property
+    def _recalls_now(self) -> Floats:
+        return self.recalls(self.share)
+
     def looked(self, probes: int, count: int) -> Looked:
         """The result of the first ranking of every query: the `count` rows nearest by geometry bits."""
         if (probes, count) not in self._looked:
@@ -230,7 +252,7 @@ class Trial:
         The cheapest comes first. With more rows more of them are nearer by bits than a row that is wanted, so
         where bits tell rows apart badly, as in few dimensions, more must be read.
         """
-        recall = np.minimum(self.recalls(self.share), self.recalls(self.share / 2))
+        recall = np.minimum(self._recalls_now, self.recalls(self.share / 2))
         # The cheapest that seems to reach a recall is likelier flattered than not: say rather too little.
         recall -= np.sqrt(np.maximum(0, recall * (1 - recall)) / (K * max(1, len(self.vectors))))
         steps = sorted(

@@ -180,6 +180,26 @@ def test_a_part_of_the_table_tells_what_the_whole_reaches(share: float) -> None:
         assert asked.recall.mean() > step.recall - 0.03
 
 
+def test_answers_are_judged_as_the_whole_table_would_give_them() -> None:
+    """In a quarter of the rows, bits find more of the nearest than in all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 24)).astype(np.float32)
+    index = Form(BITS, 96)
+    model = replace(Made("classes").model, geometry=Geometry.fit(X, 96, "cosine", 0))
+    names = [[f"l{n % 6}"] for n in range(len(X))]
+    rows = Rows(np.arange(len(X)), X, Ragged.of(names, object))
+    asking = rows.take(np.arange(300))
+    whole = Trial(index, model, rows.take(np.arange(300, 12_000)), asking)
+    some = np.sort(rng.choice(np.arange(300, 12_000), 2925, replace=False))
+    part = Trial(index, model, rows.take(some), asking, whole.levels, 0.25)
+    step = Reached(0.5, 64, 16)
+    asked = replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist)
+    truth = whole.ask(asked).recall.mean()
+    assert whole.ask_step(GEOMETRY_ALONE, step).recall.mean() == truth
+    assert part.ask(asked).recall.mean() > truth + 0.05
+    assert part.ask_step(GEOMETRY_ALONE, step).recall.mean() == pytest.approx(truth, abs=0.03)
+
+
 def test_of_rows_at_one_distance_some_are_not_returned(helpful: Made) -> None:
     """Every row is there three times: the tenth is one of three at the same distance."""
     there, asking = helpful.rows.take(~helpful.held), helpful.rows.take(helpful.held)
@@ -249,6 +269,16 @@ def test_more_is_read_where_the_exact_distance_is_better(
     assert found.ranking.by_geometry_alone
     assert found.ranking.probes > first.probes
     assert "to be as good as the exact distance, searches rank by geometry alone" in found.note
+
+
+def test_no_more_is_read_than_a_search_may_cost(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is worse than the exact distance, a note says so, and what helps."""
+    monkeypatch.setattr(Prices, "labels", 30)
+    monkeypatch.setattr(Prices, "most", 40)
+    found = weigh(helpful.index, helpful.model, helpful.rows, helpful.held)
+    assert found.metrics["both10"] < found.metrics["both10_exact"] - ALLOWED
+    assert "the exact distance" in found.note
+    assert "a higher recall, as an option or an argument, finds more" in found.note
 
 
 def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
