@@ -96,14 +96,15 @@ def default_probes(centers: int) -> int:
 def target_areas(centers: int) -> int:
     """How many areas to have: as many as an area has centers, which are AREA_CENTERS at the most.
 
-    All areas are compared, and then the centers of the nearest ones.
+    All areas are compared, and then the centers of the nearest ones. So that areas do not become too many,
+    they hold more centers in tables of ten million rows and more.
 
     Examples
     --------
     >>> [target_areas(centers) for centers in (1533, 10_000, 100_000)]
-    [39, 250, 2500]
+    [39, 250, 2154]
     """
-    return max(1, round(max(math.sqrt(centers), centers / AREA_CENTERS)))
+    return max(1, round(max(math.sqrt(centers), min(centers / AREA_CENTERS, math.pow(centers, 2 / 3)))))
 
 
 def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metric = "cosine") -> Levels:

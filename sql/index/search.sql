@@ -233,6 +233,13 @@ BEGIN
                           ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
     END IF;
     IF condition IS NOT NULL THEN
+        -- Rows may be read below without a look into the lists, which tells a changed table otherwise.
+        IF NOT foh._intact_in_plan({recorded}) THEN
+            near := {near}(query, 1, 1, 0, NULL, 0, 1, false);
+            IF near.fallback OPERATOR(pg_catalog.=) 'changed' THEN
+                PERFORM foh._refuse_changed({name});
+            END IF;
+        END IF;
         way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
                 $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
             ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},

@@ -149,6 +149,7 @@ AS $function$
                 FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role IN ('key', 'embedding'))
 $function$;
 
+-- foh: function _intact_in_plan, called by readers
 -- Whether the source of an index is known to look as recorded. The answer is computed once, when a statement of a search is
 -- planned, and costs the searches after that nothing. The function is IMMUTABLE for this reason alone. It is safe because
 -- PostgreSQL plans the statement again after every ALTER of the table, as long as the oid of the table stands in the statement

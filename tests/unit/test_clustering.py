@@ -108,7 +108,7 @@ class TestLevels:
             10_000,
             100_000,
         ]
-        assert [clustering.target_areas(centers) for centers in (1600, 10_000, 100_000)] == [40, 250, 2500]
+        assert [clustering.target_areas(centers) for centers in (1600, 10_000, 100_000)] == [40, 250, 2154]
         with pytest.raises(InputError):
             clustering.target_centers(10, fixed=0)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import psycopg
 import pytest
 
 from tests.integration.search.test_complete import become, with_tenants
 from tests.integration.search.test_plans import touched
 from tests.support.postgres import Database
-from tests.support.shop import Shop, exact_distance, vectors
+from tests.support.shop import DIMENSIONS, Shop, exact_distance, vectors
 
 ROWS = 3000
 BASE = vectors(ROWS)
@@ -44,6 +45,16 @@ def test_exact_where_few_rows_pass(shop: Shop) -> None:
     # Ten rows by the index on tenant, and no list.
     assert counts["item"][0] == 0
     assert counts["items_list"] == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("filter", ["tenant = 7", "price < 2"])
+def test_a_changed_table_is_refused(shop: Shop, filter: str) -> None:
+    """Few rows pass one of the filters: they would be read, and ranked by the column that has the name now."""
+    shop.run(f"ALTER TABLE {{source}} ADD other extensions.vector({DIMENSIONS})")
+    shop.run("ALTER TABLE {source} RENAME embedding TO old")
+    shop.run("ALTER TABLE {source} RENAME other TO embedding")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed since"):
+        shop.found(QUERY, 10, filter=filter, labels=0)
 
 
 def test_no_row_passes(shop: Shop) -> None:
