@@ -1,6 +1,6 @@
 """The test that stays: everything at once, killed at random moments, and nothing is lost, doubled or wrong.
 
-Half a minute on PostgreSQL 18 and half of that on others; `--long MINUTES` makes it that long on each. `--seed`
+A minute on PostgreSQL 18 and a quarter of it on others; `--long MINUTES` makes it that long on each. `--seed`
 repeats what every actor tries, though not the moments at which the machine lets them.
 """
 
@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 Connection = psycopg.Connection[Any]
 
-SECONDS = {18: 30}
+SECONDS = {18: 60}
 FEWER_SECONDS = 15
 ROUND_SECONDS = 6.0
 
