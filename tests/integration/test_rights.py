@@ -83,7 +83,7 @@ class TestReaders:
                AND has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1"""
         ).fetchall()
         assert {name for (name,) in allowed} == {
-            "_match_column", "_match_enum", "_match_labels", "_match_value", "_matched",
+            "_intact_in_plan", "_match_column", "_match_enum", "_match_labels", "_match_value", "_matched",
             "_planned", "_refuse_changed", "_refuse_search", "_way",
             "items_search", "items_candidates", "items_explain",
             "items_explained",
