@@ -83,7 +83,7 @@ def least_probes(place: Positions, areas: int) -> Positions:
 def read_by(looks: Sequence[CodeArray], levels: Levels, probes: int) -> npt.NDArray[np.bool_]:
     """Which lists a search by each query reads: an array (queries, centers). `looks`: its sets of bits."""
     areas, centers, area_of = levels
-    near = smallest(total_hamming(looks, areas), min(len(areas), near_areas(probes, len(areas))))
+    near = smallest(hamming(looks[0], areas), min(len(areas), near_areas(probes, len(areas))))
     among = (area_of[None, :, None] == near[:, None, :]).any(axis=2)
     far = np.where(among, total_hamming(looks, centers), FAR)
     read = np.zeros(among.shape, dtype=bool)

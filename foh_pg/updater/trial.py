@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy  # type: ignore[import-untyped]
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import hamming_blocks, hamming_pairs, smallest
+from foh_pg.arrays.codes import hamming, hamming_blocks, hamming_pairs, smallest
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
@@ -167,7 +167,7 @@ class Trial:
         most = min(max(PROBES_TRIED), len(centers))
         probes = np.full((len(self.vectors), len(centers)), len(centers) + 1, dtype=np.int64)
         order = smallest(clustering.total_hamming(self.looks, centers), most)
-        by_area = smallest(clustering.total_hamming(self.looks, areas), len(areas))
+        by_area = smallest(hamming(self.looks[0], areas), len(areas))
         place = np.empty_like(by_area)
         np.put_along_axis(place, by_area, np.arange(len(areas))[None], axis=1)
         # The more probes, the more areas are looked into.

@@ -62,8 +62,8 @@ def interleave(
 ) -> Iterator[Record]:
     """Ask every query of every form, block by block, and give one record per form.
 
-    Each form is at another block than the one before it, so that nobody finds in a cache what another has
-    just read.
+    Each form is at another block than the one before it, so that none finds in a cache what another has just
+    read; and each turn has another order, so that none always comes after the same one.
     """
     starts = range(0, len(queries), BLOCK)
     times: list[dict[int, tuple[float, float]]] = [{} for _ in forms]
@@ -72,8 +72,10 @@ def interleave(
         backend.prepare(form)
         for query in queries if form.most is None else queries[:WARM_UP_CAPPED]:
             backend.ask(form, query)
+    rng = np.random.default_rng(0)
     for turn in range(len(starts)):
-        for n, (_, form) in enumerate(forms):
+        for n in rng.permutation(len(forms)).tolist():
+            form = forms[n][1]
             start = starts[(turn + n * len(starts) // len(forms)) % len(starts)]
             block = queries[start : min(start + BLOCK, form.most or len(queries))]
             if not len(block):

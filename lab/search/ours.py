@@ -65,6 +65,8 @@ def ours(
         forms.append(_form(name, f"labels 0, recall {target:g}", 10, NEAREST, labels=0, recall=target))
     for probes in budgets.by_bits:
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
+        about = f"labels 0, no shortlist, probes {probes}"
+        forms.append(_form(name, about, 10, NEAREST, probes=probes, shortlist=0, labels=0))
     return _contender(name, title, bits, {"label_weight": label_weight}, forms)
 
 

@@ -104,7 +104,8 @@ AS $body$
 $body$;
 
 -- foh: function nearest_centers
--- The centers nearest to a query, the nearest first: by all three sets of its bits (see quantize), which tell apart better than the first alone.
+-- The centers nearest to a query, the nearest first: by all three sets of its bits (see quantize), which tell apart better than the first alone. Areas are
+-- found by the first, as for the home of a row: otherwise a search by the vector of a row might not look into the area of its home.
 -- So the home of a row is not always the first of these for its own vector, and yet among the first: foh.check counts the rows of which it is not.
 -- Inlined and sorted as in the function above.
 CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, above bit, below bit, wanted int) RETURNS TABLE (center int)
@@ -114,7 +115,7 @@ AS $body$
     FROM (SELECT ((c.geometry OPERATOR({vector}.<~>) $1) + (c.geometry OPERATOR({vector}.<~>) $2) + (c.geometry OPERATOR({vector}.<~>) $3)) * 2147483648::float8 + c.center::float8 AS both
           FROM (SELECT unnest(p.ids) AS center, unnest(p.geometry) AS geometry FROM {area} p
                 WHERE p.area = ANY (ARRAY(SELECT a.area FROM (SELECT unnest(p.ids) AS area, unnest(p.geometry) AS geometry FROM {area} p WHERE p.area = 0) a
-                                          ORDER BY (a.geometry OPERATOR({vector}.<~>) $1) + (a.geometry OPERATOR({vector}.<~>) $2) + (a.geometry OPERATOR({vector}.<~>) $3), a.area
+                                          ORDER BY a.geometry OPERATOR({vector}.<~>) $1, a.area
                                           LIMIT floor((8 + $4 / 8) * {areas_times})::bigint))) c
           ORDER BY 1 LIMIT $4) n
 $body$;
