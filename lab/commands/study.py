@@ -11,7 +11,7 @@ import click
 from lab import studies
 
 # Modules that the studies share.
-SHARED = {"authors", "learner_data", "learner_report", "served", "updating"}
+SHARED = {"report", "served", "updating"}
 NAMES = [module.name for module in pkgutil.iter_modules(studies.__path__) if module.name not in SHARED]
 
 

@@ -18,7 +18,7 @@ from foh_pg.updater import build
 from lab import data as datasets
 from lab.costs import process_cpu
 from lab.search import table
-from lab.studies.learner_report import parser, report
+from lab.studies.report import parser, report
 
 WAYS = {
     "HNSW": "SELECT id FROM items_hnsw ORDER BY embedding <=> %s::vector LIMIT 10",

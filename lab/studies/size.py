@@ -29,7 +29,7 @@ from foh_pg.schema.migrations import migrate
 from lab.costs import measured
 from lab.data import load
 from lab.dataset import Dataset
-from lab.studies.learner_report import parser, report
+from lab.studies.report import parser, report
 
 SETTINGS = {
     "shared_buffers": "2GB",

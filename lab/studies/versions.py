@@ -25,7 +25,7 @@ import psycopg
 
 from lab import data as datasets
 from lab.costs import measured, postmaster, tree_cpu
-from lab.studies.learner_report import parser, report
+from lab.studies.report import parser, report
 
 HERE = Path(__file__).parent
 INSERT = "INSERT INTO item SELECT %s::int + id, embedding, labels FROM pool WHERE id >= %s AND id < %s"

@@ -27,7 +27,7 @@ from foh_pg.schema.migrations import migrate
 from foh_pg.updater import build
 from lab import pgbench
 from lab.costs import measured
-from lab.studies.learner_report import parser, report
+from lab.studies.report import parser, report
 
 TABLES = ("none", "foh", "hnsw")
 SETTINGS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners import similarity, stage
 from foh_pg.learners.foh_parameters import SINGLE_LABEL
-from lab.studies import authors
+from tests.support import authors
 
 K, C = 12, 5
 kinds = st.sampled_from(["equal", "graded", "shared"])

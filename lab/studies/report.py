@@ -1,4 +1,4 @@
-"""How the figures of the learner come out: a table on stdout, JSON where asked."""
+"""How the figures of a study come out: a table on stdout, JSON where asked."""
 
 from __future__ import annotations
 
