@@ -16,22 +16,23 @@ SET plan_cache_mode = force_custom_plan
 SET work_mem = '64MB'
 AS $body$
 #variable_conflict use_column
+-- Arguments by number: the table may have columns of the same names.
 BEGIN
     PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
         RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
         RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT wanted;
+                     WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT $3;
     ELSIF wanted IS NOT NULL THEN
         RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {each s.@} LIMIT wanted;
+                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {each s.@} LIMIT $3;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels{included_of_v}
                      FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}
                            FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
-                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < held_out
-                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
+                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < $5
+                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < $4 OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
     END IF;
 END
@@ -69,6 +70,7 @@ SET plan_cache_mode = force_custom_plan
 SET work_mem = '64MB'
 SET jit = off
 AS $body$
+#variable_conflict use_variable
 DECLARE
     queued bigint := 0;
     n bigint;

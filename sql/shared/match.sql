@@ -229,7 +229,8 @@ LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    label constant text := 's.' || replace(quote_ident(i.labels), '%', '%%');
+    -- Each passes through format twice more.
+    label constant text := 's.' || replace(quote_ident(i.labels), '%', '%%%%');
     kind constant text := (SELECT foh._label_kind(a.atttypid) FROM pg_attribute a
                            WHERE a.attrelid = i.source AND i.labels_from IS NULL AND a.attname = i.labels AND NOT a.attisdropped);
     -- As it is where it can be, so that an index of the application's is used.

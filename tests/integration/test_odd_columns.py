@@ -1,0 +1,113 @@
+"""Columns of the application that have the names of what our functions work with."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import psycopg
+import pytest
+
+from foh_pg import Index
+from foh_pg.updater import build, update
+from tests.support.postgres import Database
+from tests.support.shop import text, vectors
+
+X = vectors(120)
+# What every table has, and what the table of this test has anyway.
+TAKEN = {"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid", "id", "part", "embedding", "tags"}
+CREATE = "CREATE TABLE item (id int, part int, embedding extensions.vector(8), tags text[]{columns}, PRIMARY KEY (id, part)){rest}"
+INDEX = "SELECT foh.create_index('items', 'item', 'embedding', labels => 'tags', include => %s, options => %s, bits => 16)"
+
+
+def words_of_ours(connection: psycopg.Connection[Any], columns: dict[str, str]) -> list[str]:
+    """Every word in the functions of an index: arguments, variables, tables and columns among them."""
+    connection.execute(CREATE.format(columns="", **columns).encode())
+    connection.execute(INDEX, [[], "{}"])
+    bodies = connection.execute(
+        "SELECT concat_ws(' ', prosrc, proargnames) FROM pg_proc"
+        " WHERE pronamespace = 'foh'::regnamespace AND starts_with(proname, 'items_')"
+    ).fetchall()
+    connection.execute("SELECT foh.drop_index('items')")
+    connection.execute("DROP TABLE item")
+    return sorted({word for (body,) in bodies for word in re.findall(r"\b[a-z_][a-z_0-9]*\b", body)} - TAKEN)
+
+
+@pytest.mark.parametrize("rest", ["", " PARTITION BY LIST (part)"], ids=["table", "partitioned"])
+def test_any_word_of_ours_can_be_a_column(
+    connection: psycopg.Connection[Any], database: Database, rest: str
+) -> None:
+    words = words_of_ours(connection, {"rest": rest})
+    assert {"wanted", "held_out", "sampled", "key", "near", "attached", "distance"} < set(words)
+    connection.execute(
+        CREATE.format(columns="".join(f', "{word}" boolean' for word in words), rest=rest).encode()
+    )
+    if rest:
+        for part in range(4):
+            connection.execute(f"CREATE TABLE item_{part} PARTITION OF item FOR VALUES IN ({part})".encode())
+    write = "INSERT INTO item (id, part, embedding, tags, sampled) VALUES (%s, %s, %s, %s, %s)"
+
+    def insert(numbers: range) -> None:
+        for number in numbers:
+            connection.execute(
+                write, [number, number % 3, text(X[number]), [str(number % 2)], number % 5 == 0]
+            )
+
+    insert(range(60))
+    connection.execute(INDEX, [["sampled", "key"], '{"exact_rows": 0}'])
+    build(database.dsn(), "items")
+    insert(range(60, 80))
+    connection.execute("UPDATE item SET embedding = %s WHERE id = 3", [text(X[100])])
+    connection.execute("UPDATE item SET key = true WHERE id = 4")
+    connection.execute("UPDATE item SET id = 105, part = 1 WHERE id = 5")
+    connection.execute("DELETE FROM item WHERE id = 6")
+    index = Index.open(connection, "items")
+    for _ in ("stream", "lists"):
+        assert [index.search(X[n], 1, labels=0)[0].key for n in (61, 100, 5)] == [(61, 1), (3, 0), (105, 1)]
+        for condition in ({"filter": "sampled AND id > 9"}, {"match": {"sampled": True}, "filter": "id > 9"}):
+            found = {m.key[0] for m in index.search(X[0], 100, labels=0, **condition)}  # type: ignore[arg-type]
+            assert found == set(range(10, 80, 5)) | {105}
+        assert [m.key for m in index.search(X[4], 1, match={"key": True, "labels": ["0"]})] == [(4, 1)]
+        assert len(index.search(X[0], 5, shortlist=0)) == len(index.search(X[0], 5, recall=1)) == 5
+        assert len(index.search_like((61, 1), 5)) == len(index.candidates(X[0], probes=1000)[:5]) == 5
+        assert index.labels(X[0], 1)
+        connection.execute(
+            "SELECT * FROM foh.items_explain(%s, match => %s)", [text(X[0]), json.dumps({"key": True})]
+        )
+        assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
+        assert connection.execute("SELECT * FROM foh.repair('items')").fetchone() == (0, 0, 0)
+        update(database.dsn(), "items")
+    connection.execute("UPDATE item SET tags = NULL WHERE id = 7")
+    assert [suggested.key for suggested in index.suggest(1)] == [(7, 1)]
+    if rest:
+        connection.execute("ALTER TABLE item DETACH PARTITION item_2")
+        update(database.dsn(), "items")
+        connection.execute("UPDATE item_2 SET part = 5")
+        connection.execute("ALTER TABLE item ATTACH PARTITION item_2 FOR VALUES IN (5)")
+        update(database.dsn(), "items")
+        assert index.search(X[8], 1, labels=0)[0].key == (8, 5)
+        assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
+
+
+@pytest.mark.parametrize("kind", ["text", "text[]", "jsonb"])
+def test_labels_in_a_column_with_a_percent_sign(
+    connection: psycopg.Connection[Any], database: Database, kind: str
+) -> None:
+    name = '"100 %s %"'
+    connection.execute(
+        f"CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(8), {name} {kind})".encode()
+    )
+    connection.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', labels => '100 %%s %%', bits => 16)", []
+    )
+    label = {"text": "{}", "text[]": "{{{}}}", "jsonb": '["{}"]'}[kind]
+    for number in range(20):
+        connection.execute(
+            "INSERT INTO item VALUES (%s, %s, %s)", [number, text(X[number]), label.format(number % 4)]
+        )
+    index = Index.open(connection, "items")
+    for condition, remainders in (("any", {1, 2}), ("none", {0, 3})):
+        found = index.search(X[0], 100, match={"labels": {condition: ["1", "2"]}})
+        assert {m.key for m in found} == {number for number in range(20) if number % 4 in remainders}
+    assert {m.key % 4 for m in index.search(X[0], 100, match={"labels": {"all": ["3"]}})} == {3}
