@@ -47,6 +47,11 @@ BEGIN
             INSERT INTO {inbox} ({each k#}, op) VALUES ({key_zero}, 't');
         END IF;
         RETURN NULL;
+    ELSIF TG_RELID = to_regclass({source_text}) OR TG_TABLE_NAME !~ '_[0-9]+$' THEN
+        -- No shard: undistribute_table has made an ordinary table, with the triggers of the old one. The write does not fail for this.
+        RAISE WARNING 'foh: % is not distributed any more, and index % does not follow it', TG_RELID::regclass, {name}
+            USING HINT = format('SELECT foh.drop_index(%L), and create the index again.', {name});
+        RETURN NULL;
     END IF;
     LOOP
         SELECT format('%I.%I', {schema_text}, {inbox_name} || '_' || i.shardid) INTO inbox

@@ -36,9 +36,10 @@ BEGIN
                     WHEN c.relkind = 'p' THEN 'is partitioned and distributed by Citus: writes to a partition would not be seen; SELECT undistribute_table(...) first'
                     WHEN p.partmethod <> 'h' THEN 'is distributed by range or by appending: only tables that are distributed by the hash of a column can have an index'
                     WHEN p.repmodel = 'c' THEN 'has shards in several copies (citus.shard_replication_factor): an index would see each write several times'
-                    WHEN length(c.relname) > 50 THEN 'has a name of more than 50 letters: with the number of a shard it is cut off; rename the table'
+                    WHEN quote_ident(n.nspname) <> n.nspname THEN 'is in a schema whose name needs quotes: Citus leaves them out where it grants a function on other nodes; rename the schema'
+                    WHEN octet_length(c.relname) > 50 THEN 'has a name of more than 50 bytes: with the number of a shard it is cut off; rename the table'
                 END
-                FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.logicalrelid = $1 $sql$ INTO refusal USING relation;
+                FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.logicalrelid = $1 $sql$ INTO refusal USING relation;
         WHEN 'single_shard' THEN refusal := 'is a distributed table of Citus with a single shard: its rows are written there, unseen by triggers; SELECT undistribute_table(...) first';
         WHEN 'reference' THEN refusal := 'has become a reference table of Citus: its rows are written to a copy on each node; drop the index and create it again';
         WHEN 'managed' THEN refusal := 'has come into the metadata of Citus: its rows are written to a shard; drop the index and create it again';

@@ -22,7 +22,18 @@ from foh_pg.postgres.connect import connect
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from foh_pg.watcher.watch import Settings, Watcher
 from tests.citus.conftest import Cluster
+from tests.support import distributed
 from tests.support.digits import create_index, digits, insert, vector
+from tests.support.distributed import (
+    LISTS_ANSWER,
+    build_index,
+    create_table,
+    distribute_existing,
+    inbox,
+    nearest,
+    pull,
+    sound,
+)
 from tests.support.waiting import until
 
 
@@ -41,35 +52,14 @@ class Digit(Base):
     __table_args__ = (FOHIndex("digits", embedding, labels=label, bits=32),)
 
 
-CREATE = "CREATE TABLE digit (id {key} PRIMARY KEY, embedding extensions.vector(64), label text, price int DEFAULT -1)"
-
-
-def distribute(owner: psycopg.Connection[Any], shards: int = 4, key: str = "int") -> None:
-    owner.execute(CREATE.format(key=key))
-    owner.execute(f"SET citus.shard_count = {shards}")
-    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+def distribute(owner: psycopg.Connection[Any], key: str = "int") -> None:
+    distributed.distribute(owner, f"id {key} PRIMARY KEY", by="id")
 
 
 def built(cluster: Cluster, owner: psycopg.Connection[Any], rows: int = 400, **arguments: Any) -> Index:
     distribute(owner)
     insert(owner, range(rows))
-    create_index(owner, options='{"exact_rows": 0}', **arguments)
-    updater.build(cluster.dsn(), "digits")
-    return Index.open(owner, "digits")
-
-
-def nearest(index: Index, number: int, **arguments: Any) -> Any:
-    found = index.search(digits()[0][number], 1, labels=0, **arguments)
-    return found[0].key if found else None
-
-
-def inbox(owner: psycopg.Connection[Any]) -> int:
-    return int(owner.execute("SELECT count(*) FROM foh_digits_inbox").fetchone()[0])
-
-
-def sound(owner: psycopg.Connection[Any]) -> None:
-    assert owner.execute("SELECT * FROM foh.check('digits')").fetchall() == []
-    assert owner.execute("SELECT * FROM foh.repair('digits')").fetchone() == (0, 0, 0)
+    return build_index(cluster, owner, **arguments)
 
 
 @pytest.mark.parametrize("through", ["coordinator", "worker"])
@@ -97,9 +87,7 @@ def test_every_write_is_found_when_it_commits(
     assert inbox(owner) == 1 + 59 + 4
     for step in ("inbox", "stream", "lists"):
         if step == "stream":
-            entries = owner.execute("SELECT foh.digits_pull(1000)").fetchone()[0]
-            owner.execute("SELECT foh.digits_pulled(%s)", [entries])
-            assert inbox(owner) == 0
+            pull(owner)
         elif step == "lists":
             updater.update(cluster.dsn(), "digits")
             assert owner.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
@@ -227,7 +215,7 @@ def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -
 @pytest.mark.parametrize("key", ["smallint", "int", "bigint", "uuid", "text", "varchar"])
 def test_every_type_of_key(cluster: Cluster, owner: psycopg.Connection[Any], key: str) -> None:
     distribute(owner, key=key)
-    create_index(owner, options='{"exact_rows": 0}')
+    create_index(owner, options=LISTS_ANSWER)
     as_key = "(%s::text)" if key in ("text", "varchar") else "md5(%s::text)::uuid" if key == "uuid" else "%s"
     write = f"INSERT INTO digit VALUES ({as_key}, %s, 'a')"
     vectors = digits()[0]
@@ -242,7 +230,7 @@ def test_every_type_of_key(cluster: Cluster, owner: psycopg.Connection[Any], key
     sound(owner)
 
 
-def test_tables_that_are_refused(owner: psycopg.Connection[Any]) -> None:
+def test_tables_that_are_refused(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
     owner.execute("CREATE TABLE t (tenant int, id int NOT NULL, embedding extensions.vector(3))")
     owner.execute("SELECT create_distributed_table('t', 'tenant')")
     with pytest.raises(psycopg.errors.InvalidTableDefinition, match="has no primary key"):
@@ -262,19 +250,32 @@ def test_tables_that_are_refused(owner: psycopg.Connection[Any]) -> None:
         owner.execute(
             "SELECT foh.create_index('d', 'd', 'embedding', labels => 'label', labels_from => 'l', labels_key => 'id')"
         )
+    long = "é" * 30
+    owner.execute(f"CREATE TABLE {long} (id int PRIMARY KEY, embedding extensions.vector(3))")
+    owner.execute(f"SELECT create_distributed_table('{long}', 'id')")
+    with pytest.raises(psycopg.errors.WrongObjectType, match="more than 50 bytes"):
+        owner.execute(f"SELECT foh.create_index('q', '{long}', 'embedding')")
+    superuser = cluster.connect(None)
+    superuser.execute('CREATE SCHEMA "my-app" AUTHORIZATION app_owner')
+    try:
+        owner.execute('CREATE TABLE "my-app".q (id int PRIMARY KEY, embedding extensions.vector(3))')
+        owner.execute("SELECT create_distributed_table('\"my-app\".q', 'id')")
+        with pytest.raises(psycopg.errors.WrongObjectType, match="needs quotes"):
+            owner.execute("SELECT foh.create_index('q', '\"my-app\".q', 'embedding')")
+    finally:
+        superuser.execute('DROP SCHEMA "my-app" CASCADE')
     assert owner.execute("SELECT count(*) FROM foh.index").fetchone() == (0,)
 
 
 def test_a_table_that_is_distributed_later(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
-    owner.execute(CREATE.format(key="int"))
+    create_table(owner, "id int PRIMARY KEY")
     insert(owner, range(300))
-    create_index(owner, options='{"exact_rows": 0}')
-    updater.build(cluster.dsn(), "digits")
+    build_index(cluster, owner)
     with pytest.raises(psycopg.Error, match="trigger"):
-        owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+        distribute_existing(owner, "id")
     for event in ("insert", "update", "delete", "truncate"):
         owner.execute(f"DROP TRIGGER foh_digits_{event} ON digit")
-    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+    distribute_existing(owner, "id")
     insert(owner, range(300, 320))
     assert "run SELECT foh.refresh(" in owner.execute("SELECT status FROM foh.index_stat").fetchone()[0]
     owner.execute("SELECT foh.refresh('digits')")
@@ -291,7 +292,7 @@ def test_keys_as_long_as_a_key_can_be(cluster: Cluster, owner: psycopg.Connectio
     drawn = random.Random(1)
     keys = ["".join(drawn.choices(string.ascii_letters + string.digits, k=2690)) for _ in range(30)]
     distribute(owner, key="text")
-    create_index(owner, options='{"exact_rows": 0}')
+    create_index(owner, options=LISTS_ANSWER)
     index = Index.open(owner, "digits")
     vectors = digits()[0]
     for number, key in enumerate(keys):
@@ -347,6 +348,27 @@ def test_a_renamed_table(cluster: Cluster, owner: psycopg.Connection[Any]) -> No
     owner.execute("INSERT INTO numeral VALUES (1002, %s, 'new')", [vector(digits()[0][1002])])
     owner.execute("SELECT foh.refresh('digits')")
     assert nearest(index, 1002) == 1002
+
+
+def test_a_table_that_is_not_distributed_any_more(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """Citus gives the ordinary table the triggers of the old one."""
+    index = built(cluster, owner)
+    owner.execute("SELECT undistribute_table('digit')")
+    warnings: list[str] = []
+    owner.add_notice_handler(lambda notice: warnings.append(notice.message_primary or ""))
+    insert(owner, range(400, 410))
+    owner.execute("UPDATE digit SET embedding = %s WHERE id = 3", [vector(digits()[0][1000])])
+    owner.execute("DELETE FROM digit WHERE id = 4")
+    assert len(warnings) == 3
+    assert all("is not distributed any more" in warning for warning in warnings)
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed"):
+        nearest(index, 1)
+    owner.execute("TRUNCATE digit")
+    owner.execute("SELECT foh.drop_index('digits')")
+    insert(owner, range(100))
+    index = build_index(cluster, owner)
+    insert(owner, range(100, 110))
+    assert [nearest(index, number) for number in (1, 105)] == [1, 105]
 
 
 def test_nothing_is_left_on_any_node(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
@@ -414,11 +436,10 @@ def test_every_distance_and_type_of_column(
     cluster: Cluster, owner: psycopg.Connection[Any], column: str, distance: str, operator: str
 ) -> None:
     owner.execute(f"CREATE TABLE digit (id int PRIMARY KEY, embedding {column})")
-    owner.execute("SET citus.shard_count = 4")
-    owner.execute("SELECT create_distributed_table('digit', 'id', colocate_with => 'none')")
+    distribute_existing(owner, "id")
     owner.execute(
         "SELECT foh.create_index('digits', 'digit', 'embedding', dimensions => 64, distance => %s, options => %s)",
-        [distance, '{"exact_rows": 0}'],
+        [distance, LISTS_ANSWER],
     )
     updater.build(cluster.dsn(), "digits")
     vectors = digits()[0]
@@ -610,9 +631,7 @@ def test_conditions_on_included_columns(cluster: Cluster, owner: psycopg.Connect
     insert(owner, range(400))
     owner.execute("UPDATE digit SET price = id % 10 WHERE id % 7 > 0")
     owner.execute("UPDATE digit SET price = NULL WHERE id % 13 = 0")
-    create_index(owner, options='{"exact_rows": 0}', include="{price,id}")
-    updater.build(cluster.dsn(), "digits")
-    index = Index.open(owner, "digits")
+    index = build_index(cluster, owner, include="{price,id}")
     conditions: dict[str, dict[str, Any]] = {
         "price = 3": {"price": 3},
         "price IN (2, 4) OR price IS NULL": {"price": [2, 4, None]},
@@ -632,8 +651,7 @@ def test_conditions_on_included_columns(cluster: Cluster, owner: psycopg.Connect
             owner.execute("UPDATE digit SET price = 1 WHERE id > 1000")
             assert inbox(owner) == 40 + 4 + 39  # row 23 has the price 3 already
         elif step == "stream":
-            entries = owner.execute("SELECT foh.digits_pull(1000)").fetchone()[0]
-            owner.execute("SELECT foh.digits_pulled(%s)", [entries])
+            pull(owner)
         elif step == "updated":
             updater.update(cluster.dsn(), "digits")
         for where, match in conditions.items():
@@ -681,8 +699,7 @@ def test_a_condition_on_the_key_asks_its_nodes_alone(
 ) -> None:
     distribute(owner)
     insert(owner, range(400))
-    create_index(owner, options='{"exact_rows": 0}', include="{id}")
-    updater.build(cluster.dsn(), "digits")
+    build_index(cluster, owner, include="{id}")
     owner.execute("SET citus.log_remote_commands = on; SET client_min_messages = log")
     asked: list[str] = []
     owner.add_notice_handler(lambda notice: asked.append(notice.message_primary or ""))

@@ -14,13 +14,21 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from foh_pg import Index, updater
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from tests.citus.conftest import Cluster
-from tests.support.digits import digits, vector
+from tests.support import distributed
+from tests.support.digits import create_index, digits, vector
+from tests.support.distributed import (
+    LISTS_ANSWER,
+    build_index,
+    create_table,
+    distribute_existing,
+    inbox,
+    nearest,
+    pull,
+    sound,
+)
 
 TENANTS = 8
-CREATE = (
-    "CREATE TABLE digit (id bigint, tenant {tenant}, embedding extensions.vector(64), label text,"
-    " price int DEFAULT -1, PRIMARY KEY (tenant, id))"
-)
+INCLUDED = "{tenant,price}"
 
 
 class Base(DeclarativeBase):
@@ -59,46 +67,13 @@ def insert(connection: psycopg.Connection[Any], numbers: Any) -> None:
 
 
 def distribute(owner: psycopg.Connection[Any], by: str = "tenant", tenant: str = "int") -> None:
-    owner.execute(CREATE.format(tenant=tenant).encode())
-    owner.execute("SET citus.shard_count = 4")
-    owner.execute("SELECT create_distributed_table('digit', %s, colocate_with => 'none')", [by])
-
-
-def create_index(owner: psycopg.Connection[Any], **arguments: Any) -> None:
-    given = {
-        "labels": "label",
-        "bits": 32,
-        "include": "{tenant,price}",
-        "options": '{"exact_rows": 0}',
-        **arguments,
-    }
-    text = ", ".join(f"{name} => %({name})s" for name in given)
-    owner.execute(
-        f"SELECT foh.create_index('digits', source => 'digit', embedding => 'embedding', {text})".encode(),
-        given,
-    )
+    distributed.distribute(owner, f"id bigint, tenant {tenant}, PRIMARY KEY (tenant, id)", by)
 
 
 def built(cluster: Cluster, owner: psycopg.Connection[Any], rows: int = 400, by: str = "tenant") -> Index:
     distribute(owner, by)
     insert(owner, range(rows))
-    create_index(owner)
-    updater.build(cluster.dsn(), "digits")
-    return Index.open(owner, "digits")
-
-
-def nearest(index: Index, number: int, **arguments: Any) -> Any:
-    found = index.search(digits()[0][number], 1, labels=0, **arguments)
-    return found[0].key if found else None
-
-
-def inbox(owner: psycopg.Connection[Any]) -> int:
-    return int(owner.execute("SELECT count(*) FROM foh_digits_inbox").fetchone()[0])
-
-
-def sound(owner: psycopg.Connection[Any]) -> None:
-    assert owner.execute("SELECT * FROM foh.check('digits')").fetchall() == []
-    assert owner.execute("SELECT * FROM foh.repair('digits')").fetchone() == (0, 0, 0)
+    return build_index(cluster, owner, include=INCLUDED)
 
 
 @pytest.mark.parametrize("by", ["tenant", "id"])
@@ -121,9 +96,7 @@ def test_every_write_is_found_when_it_commits(
     assert inbox(owner) == 60 + changed
     for step in ("inbox", "stream", "lists"):
         if step == "stream":
-            entries = owner.execute("SELECT foh.digits_pull(1000)").fetchone()[0]
-            owner.execute("SELECT foh.digits_pulled(%s)", [entries])
-            assert inbox(owner) == 0
+            pull(owner)
         elif step == "lists":
             updater.update(cluster.dsn(), "digits")
             assert owner.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (0,)
@@ -269,7 +242,7 @@ def test_every_type_of_distribution_column(
         "timestamptz": "('2026-01-01 12:00+00'::timestamptz + %s * interval '36.5 hours')",
     }.get(tenant, "%s")
     distribute(owner, tenant=tenant)
-    create_index(owner)
+    create_index(owner, include=INCLUDED, options=LISTS_ANSWER)
     vectors = digits()[0]
     index = Index.open(owner, "digits")
     write = f"INSERT INTO digit (tenant, id, embedding, label) VALUES ({as_tenant}, %s, %s, 'a')".encode()
@@ -345,11 +318,9 @@ def test_another_unique_index_than_the_primary_key(cluster: Cluster, owner: psyc
             "INSERT INTO digit VALUES (%s, %s, %s, 'a', %s)",
             [key_of(number)[1], key_of(number)[0], vector(digits()[0][number]), 100 + number],
         )
-    create_index(owner, key="{tenant,price}", include="{}")
-    updater.build(cluster.dsn(), "digits")
+    index = build_index(cluster, owner, key="{tenant,price}")
     insert_one = "INSERT INTO digit VALUES (100, 1, %s, 'a', 7)"
     owner.execute(insert_one, [vector(digits()[0][50])])
-    index = Index.open(owner, "digits")
     for _ in ("inbox", "lists"):
         assert nearest(index, 11) == (111, key_of(11)[0])
         assert nearest(index, 50) == (7, 1)
@@ -376,13 +347,12 @@ def test_altered_columns_of_the_key_fail_no_write(cluster: Cluster, owner: psyco
 
 
 def test_a_table_that_is_distributed_later(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
-    owner.execute(CREATE.format(tenant="int").encode())
+    create_table(owner, "id bigint, tenant int, PRIMARY KEY (tenant, id)")
     insert(owner, range(300))
-    create_index(owner)
-    updater.build(cluster.dsn(), "digits")
+    build_index(cluster, owner, include=INCLUDED)
     for event in ("insert", "update", "delete", "truncate"):
         owner.execute(f"DROP TRIGGER foh_digits_{event} ON digit".encode())
-    owner.execute("SELECT create_distributed_table('digit', 'tenant', colocate_with => 'none')")
+    distribute_existing(owner, "tenant")
     owner.execute("SELECT foh.refresh('digits')")
     index = Index.open(owner, "digits")
     insert(owner, range(300, 340))
