@@ -27,7 +27,11 @@ FACTS = """
 SELECT current_user,
        (SELECT n.nspowner::regrole::text FROM pg_catalog.pg_namespace n WHERE n.nspname = 'foh'),
        EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = 'foh' AND c.relname = %(name)s)
+               WHERE n.nspname = 'foh' AND c.relname = %(name)s),
+       (SELECT CASE count(*) WHEN 1 THEN min(pg_catalog.format('%%I.%%I', n.nspname, c.relname)) END
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relname = %(name)s AND c.relkind IN ('r', 'p')
+          AND NOT pg_catalog.has_table_privilege(c.oid, 'SELECT'))
 """
 
 
@@ -71,14 +75,14 @@ def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: st
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(FACTS, {"name": denied["name"]}).fetchone()
     assert row is not None
-    role, owner, is_ours = row
+    role, owner, is_ours, table = row
     who = quoted(role)
     if denied["kind"] == "database":
         return f"GRANT CREATE ON DATABASE {quoted(denied['name'])} TO {who};"
     if denied["kind"] == "schema" and denied["name"] != "foh":
         return f"GRANT USAGE ON SCHEMA {quoted(denied['name'])} TO {who};"
     if command in TABLES or (denied["kind"] == "table" and not is_ours):
-        return f"GRANT SELECT ON {quoted(denied['name'])} TO {who}; by the owner of the table"
+        return f"GRANT SELECT ON {table or quoted(denied['name'])} TO {who}; by the owner of the table"
     if command in READERS:
         return f"run foh-pg grant {shlex.quote(index)} --reader {shlex.quote(role)}, as {owner}"
     if command in UPDATERS:

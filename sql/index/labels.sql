@@ -24,6 +24,12 @@ BEGIN
 END
 $body$;
 
+-- foh: fragment refuse_changed_labels
+-- A search goes on where the column of the labels was renamed or dropped; suggestions cannot.
+    IF NOT (foh._intact_in_plan({recorded_columns}) AND {labels_in_source}) THEN
+        PERFORM foh._refuse_if_changed({name}, false);
+    END IF;
+
 -- foh: fragment voting_rows
 -- Reads keys, those of the rows that were found.
             SELECT array_position(keys, {key_of_s}) AS place, {labels_read} AS names FROM {source_of_found}
@@ -63,6 +69,7 @@ BEGIN
             HINT = format('SELECT foh.refresh(%L, labels => ...) names the column that has them.', {name});
     END IF;
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, NULL, NULL, NULL, NULL);
+    {refuse_changed_labels}
     FOREACH looked IN ARRAY ARRAY[{label_voters}, {label_voters} * {label_voters_times}] LOOP
         keys := ARRAY(SELECT {key_of_r} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0, recall => {recall_default}) WITH ORDINALITY r
                       WHERE {key_of_r} IS DISTINCT FROM without ORDER BY r.ordinality);
@@ -102,6 +109,7 @@ DECLARE
     {after_variables}
     x {vector}.vector;
 BEGIN
+    {refuse_changed_labels}
     FOR {each key_#}, x IN
         SELECT {each s.@}, {to_vector} FROM {source} s
         WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)

@@ -222,6 +222,10 @@ BEGIN
         condition := filter;
     END IF;
     IF match IS NOT NULL THEN
+        -- The rows are tested again, by all columns that can be asked for.
+        IF NOT foh._intact_in_plan({recorded_columns}) THEN
+            PERFORM foh._refuse_if_changed({name}, true);
+        END IF;
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         tests := matched.tests;
         IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
@@ -463,6 +467,9 @@ DECLARE
 BEGIN
     {refuse_arguments}
     IF match IS NOT NULL THEN
+        IF NOT foh._intact_in_plan({recorded_columns}) THEN
+            PERFORM foh._refuse_if_changed({name}, true);
+        END IF;
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
         asked := matched.condition;
         labels := CASE WHEN matched.tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN 0 ELSE labels END;

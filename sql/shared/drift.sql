@@ -135,6 +135,19 @@ BEGIN
 END
 $function$;
 
+-- foh: function _refuse_if_changed, called by readers
+-- Refuses where a table or column of an index is not as it was recorded; included columns count only for who asks for them.
+CREATE OR REPLACE FUNCTION foh._refuse_if_changed(name text, included boolean) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF EXISTS (SELECT FROM foh.index i CROSS JOIN LATERAL foh._differences(i) d WHERE i.name = $1 AND (d.role <> 'included' OR $2)) THEN
+        PERFORM foh._refuse_changed($1);
+    END IF;
+END
+$function$;
+
 -- Whether the names in a search still mean the table and the columns of the index, no row lies in a table that inherits, and keys are
 -- unique. The catalog is read as of the snapshot.
 CREATE OR REPLACE FUNCTION foh._source_intact(i foh.index) RETURNS boolean

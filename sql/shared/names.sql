@@ -119,6 +119,11 @@ BEGIN
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
                            ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
+        -- The same of all columns that the index reads in its table; labels may be in another one.
+        'recorded_columns', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
+                                   ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END || w.type, w.name)
+                                         FROM foh._recorded(i) w WHERE w.number > 0 AND w.relation = i.source_oid)),
+        'labels_in_source', i.labels_from IS NULL,
         'source', i.source_name,
         'source_oid', i.source::oid,
         'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),

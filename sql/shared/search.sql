@@ -22,10 +22,11 @@ AS $function$
 $function$;
 
 -- foh: function _refuse_search, called by readers
--- Raises an error where an argument of a search makes no sense; the error names the value and the cure.
+-- Raises an error where an argument of a search makes no sense; the error names the value and the cure. Where the query has other dimensions
+-- than the index because the table was given others, the cure is that of the table.
 CREATE OR REPLACE FUNCTION foh._refuse_search(name text, expected int, dimensions int, k int, probes int, shortlist int, labels float8,
                                               recall float8) RETURNS void
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
@@ -39,6 +40,9 @@ DECLARE
         WHEN dimensions IS NULL THEN 'the query is NULL: pass a vector'
     END;
 BEGIN
+    IF dimensions <> expected THEN
+        PERFORM foh._refuse_if_changed(name, false);
+    END IF;
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION 'foh: %', problem USING ERRCODE = 'invalid_parameter_value';
     END IF;

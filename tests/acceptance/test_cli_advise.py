@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def test_random_labels(cli: CommandLine, connection: psycopg.Connection[Any], da
     assert state(database) == before
     assert answer["choice"] == "pgvector"
     assert answer["sql"] is None
-    assert "a gain of" in answer["gain"]
+    assert re.search("no clear difference|is less than the 0.02|is no gain", answer["gain"])
 
 
 def test_no_labels_or_few(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:

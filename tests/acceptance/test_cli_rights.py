@@ -19,7 +19,9 @@ OWNER = (
     "schema foh belongs to app_owner: connect as app_owner; or GRANT app_owner TO app_reader; and connect with "
     "PGOPTIONS='-c role=app_owner'"
 )
-TABLE = "permission denied for table digit: GRANT SELECT ON digit TO app_reader; by the owner of the table"
+TABLE = (
+    "permission denied for table digit: GRANT SELECT ON public.digit TO app_reader; by the owner of the table"
+)
 
 
 def said(database: Database, *arguments: str) -> str:

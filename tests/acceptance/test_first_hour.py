@@ -86,6 +86,7 @@ def test_the_column_of_the_embedding_has_changed(
     for command in (
         "search products --like=1",
         "labels products --like=1",
+        "labels products --missing",
         "update products",
         "evaluate products",
     ):
@@ -99,6 +100,54 @@ def test_the_column_of_the_embedding_has_changed(
         assert "foh-pg alter-index products --refresh" in cli("doctor", code=5).stdout
         cli("alter-index", "products", "--refresh")
     assert cli("search", "products", "--like=1", "-k1").stdout
+
+
+def test_the_embedding_has_other_dimensions(cli: CommandLine, owner: psycopg.Connection[Any]) -> None:
+    """A query of the old dimensions and one of the new ones are told the same cure, by SQL and by every command."""
+    cli("build", "products")
+    owner.execute(
+        """ALTER TABLE product ALTER COLUMN embedding TYPE extensions.vector(2)
+           USING extensions.subvector(embedding, 1, 2)::extensions.vector(2)"""
+    )
+    owner.execute("UPDATE product SET label = NULL WHERE id = 7")
+    cure = "create another index on the table as it is now and build it, then run SELECT foh.drop_index('products')"
+    for command in (
+        "search products --like=1",
+        "search products --like=1 --explain",
+        "search products --vector=[1,2]",
+        "search products --vector=[1,2,3,4]",
+        "labels products --like=1",
+        "labels products --missing",
+        "update products",
+    ):
+        assert cure in cli(*command.split(), code=1).stderr, command
+    for called in ("search('[1, 2]')", "candidates('[1, 2]')", "explain('[1, 2]')", "labels('[1, 2]')"):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as refused:
+            owner.execute(f"SELECT * FROM foh.products_{called}".encode())
+        assert cure in str(refused.value.diag.message_hint)
+
+
+def test_a_column_beside_the_embedding_has_changed(cli: CommandLine, owner: psycopg.Connection[Any]) -> None:
+    """Searches go on that do not need the column; what needs it says what helps."""
+    owner.execute("SELECT foh.alter_index('products', include => '{code}')")
+    cli("build", "products")
+    match = '--match={"code": {"not": "x"}}'
+    owner.execute("ALTER TABLE product RENAME COLUMN code TO hash")
+    cure = "run SELECT foh.refresh('products')"
+    assert cli("search", "products", "--like=1", "-k1").stdout
+    assert cli("labels", "products", "--like=1", "-k1").stdout
+    assert cure in cli("search", "products", "--like=1", match, code=1).stderr
+    assert cure in cli("search", "products", "--like=1", match, "--explain", code=1).stderr
+    cli("alter-index", "products", "--refresh")
+    match = match.replace("code", "hash")
+    assert cli("search", "products", "--like=1", match, "-k1").stdout
+    owner.execute("ALTER TABLE product RENAME COLUMN label TO kind")
+    assert cli("search", "products", "--like=1", "-k1").stdout
+    assert cure in cli("search", "products", "--like=1", match, code=1).stderr
+    for asked in ("--like=1", "--vector=[1,2,3,4]", "--missing"):
+        assert cure in cli("labels", "products", asked, code=1).stderr
+    cli("alter-index", "products", "--refresh")
+    assert cli("labels", "products", "--like=1", "-k1").stdout
 
 
 def test_a_filter_that_is_no_condition(cli: CommandLine) -> None:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from foh_pg.arrays.metrics import mean_of
 from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.clustering import Metric, target_centers
 from foh_pg.geometry import Geometry, default_bits
@@ -22,7 +20,7 @@ from foh_pg.quality.classifier import Classifier, surprise
 from foh_pg.tables.source import Rows
 from foh_pg.updater.asking import wanted_queries
 from foh_pg.updater.training import stages
-from foh_pg.updater.trial import Answers, Trial
+from foh_pg.updater.trial import Answers, K, Trial
 from foh_pg.updater.weighing import weigh
 
 # Lengths of codes that are tried.
@@ -57,32 +55,36 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One way to rank, and how good it is."""
+    """One way to rank, and how good its answers are."""
 
     way: str
-    # Of each query the share of relevant rows among the first ten.
-    shares: npt.NDArray[np.float64]
+    answers: Answers
     bits: int | None = None
     ranked_by: str = "distance"
     megabytes: float | None = None
-    # Means over the queries: see `foh_pg.updater.trial.Answers`.
-    recall: float | None = None
-    both: float | None = None
-    distance: float | None = None
 
     @property
     def precision(self) -> float:
-        return float(self.shares.mean())
+        return float(self.answers.precision.mean())
+
+    @property
+    def both(self) -> float:
+        return float(self.answers.both.mean())
+
+    @property
+    def recall(self) -> float:
+        return float(self.answers.recall.mean())
 
     def describe(self) -> dict[str, Any]:
         """Give plain numbers."""
-        named = {"recall@10": self.recall, "both@10": self.both, "distance": self.distance}
         return {
             "way": self.way,
             "bits": self.bits,
             "ranked_by": self.ranked_by,
             "P@10": round(self.precision, 4),
-            **{name: None if value is None else round(value, 4) for name, value in named.items()},
+            "recall@10": round(self.recall, 4),
+            "both@10": round(self.both, 4),
+            "distance": round(float(self.answers.distance.mean()), 4),
             "MB": self.megabytes,
         }
 
@@ -98,11 +100,8 @@ def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
         index, model, learned = learn(base, bits)
         trial = Trial(index, model, base, queries)
         if done == 0:
-            yield _figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
-            found = of_likeliest_label(trial)
-            recall = (found[:, :, None] == trial.nearest[:, None]).any(axis=1).mean()
-            shares = np.take_along_axis(trial.relevant, found, axis=1).mean(axis=1)
-            yield Figure(FILTERED, shares, ranked_by="likeliest label", recall=float(recall))
+            yield Figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
+            yield Figure(FILTERED, of_likeliest_label(trial), ranked_by="likeliest label")
         dials = {
             LEARNED: learned,
             NEAREST: replace(
@@ -112,13 +111,7 @@ def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
         }
         size = foh_megabytes(sample, bits)
         for dial, ranking in dials.items():
-            yield _figure("foh", trial.ask(ranking), bits=bits, ranked_by=dial, megabytes=size)
-
-
-def _figure(way: str, answers: Answers, **about: Any) -> Figure:
-    means = (mean_of(values.tolist()) for values in (answers.recall, answers.both, answers.distance))
-    recall, both, distance = means
-    return Figure(way, answers.precision, recall=recall, both=both, distance=distance, **about)
+            yield Figure("foh", trial.ask(ranking), bits, dial, size)
 
 
 # -- an index of ours in memory ------------------------------------------------------------------------------
@@ -148,14 +141,21 @@ def learn(rows: Rows, bits: int) -> tuple[Form, Model, Ranking]:
     return index, model, weigh(index, model, rows, asking).ranking
 
 
-def of_likeliest_label(trial: Trial) -> npt.NDArray[np.int64]:
+def of_likeliest_label(trial: Trial) -> Answers:
     """Ten rows for each query by what a classifier says of its labels, in any order, as a filter has them."""
     sets, names = Vocabulary().read(list(label_lists(trial.base.labels)))
     hot = sets.multi_hot(len(names), np.float32)
     classifier = Classifier.of(trial.base.vectors, hot)
     scores = surprise(classifier.project(trial.vectors) + classifier.shares) @ hot.T
     drawn = np.random.default_rng(0).permutation(len(hot))
-    return np.asarray(drawn[np.argsort(-scores[:, drawn], axis=1, kind="stable")[:, :10]])
+    rows = drawn[np.argsort(-scores[:, drawn], axis=1, kind="stable")[:, :K]]
+    of_kind = (rows[:, :, None] == trial.kind[:, None]).any(axis=1) & trial.kind_there
+    return Answers(
+        precision=np.take_along_axis(trial.relevant, rows, axis=1).mean(axis=1),
+        recall=(rows[:, :, None] == trial.nearest[:, None]).any(axis=1).mean(axis=1),
+        both=of_kind.sum(axis=1) / np.maximum(1, trial.kind_there.sum(axis=1)),
+        distance=np.take_along_axis(trial.distances, rows, axis=1).mean(axis=1, dtype=np.float64),
+    )
 
 
 # -- what an index on the whole table would take -------------------------------------------------------------

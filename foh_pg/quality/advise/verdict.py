@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from psycopg import sql
 
 from foh_pg.arrays.label_habits import DIFFERENT
 from foh_pg.quality.advise.measuring import EXACT, FILTERED, LABELS, LEARNED, NEAREST, Figure
 from foh_pg.quality.advise.sampling import Sample
+from foh_pg.updater.weighing import ALLOWED
 
 # A difference counts where it is large enough to matter, and too large to come from the draw of the queries.
 FEW_LABELLED = 0.10
@@ -52,17 +54,18 @@ class Advice:
 class Gain:
     """How much better one way is than another on the same queries."""
 
-    # mean, error: the difference of their P@10, and its standard error: queries differ far more than ways do,
-    # so it is taken from the differences at each query.
+    # mean, error: the difference of what they are compared by, and its standard error: queries differ far
+    # more than ways do, so it is taken from the differences at each query.
     mean: float
     error: float
-    queries: int
 
     @classmethod
-    def of(cls, figure: Figure, other: Figure) -> Gain:
-        differences = figure.shares - other.shares
-        count = len(differences)
-        return cls(float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(count), count)
+    def of(cls, ours: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> Gain:
+        differences = ours - other
+        return cls(float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(len(differences)))
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} ± {self.error:.3f}"
 
     @property
     def clear(self) -> bool:
@@ -73,6 +76,11 @@ class Gain:
     def worthwhile(self) -> bool:
         """Whether it is clear, and large enough to do something for it."""
         return self.clear and self.mean >= WORTHWHILE
+
+    @property
+    def loses(self) -> bool:
+        """Whether it is less by more than a build lets a search lose against the exact distance."""
+        return self.mean < -ALLOWED
 
 
 def nothing_to_learn(sample: Sample) -> Advice | None:
@@ -101,22 +109,29 @@ def nothing_to_learn(sample: Sample) -> Advice | None:
 
 
 def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
-    """Choose by P@10 of what each way would return."""
+    """Choose by what each way would return: more rows of the right kind, or more of those the nearest.
+
+    P@10 alone could be had by any rows of the right label, so it is worth nothing where the nearest rows of
+    the right kind are lost for it.
+    """
     [cosine] = (figure for figure in figures if figure.way == EXACT)
     [filtered] = (figure for figure in figures if figure.way == FILTERED)
     ours = _fewest_bits([figure for figure in figures if figure.ranked_by == LEARNED])
-    gain = Gain.of(ours, cosine)
+    gain = Gain.of(ours.answers.precision, cosine.answers.precision)
+    of_kind = Gain.of(ours.answers.both, cosine.answers.both)
+    use = (gain.worthwhile or of_kind.worthwhile) and not (gain.loses or of_kind.loses)
     # With the dial at 1 a search asks for labels above all, as a filter does.
     turned = (figure for figure in figures if figure.ranked_by == LABELS)
     rival = max((ours, cosine, *turned), key=lambda figure: figure.precision)
-    by_label = sample.share >= NEARLY_ALL_LABELLED and Gain.of(filtered, rival).worthwhile
+    better = Gain.of(filtered.answers.precision, rival.answers.precision).worthwhile
+    by_label = sample.share >= NEARLY_ALL_LABELLED and better
     told = (
         f"Of the first 10 rows {10 * ours.precision:.1f} share a label with the query, by exact distance "
-        f"{10 * cosine.precision:.1f} (P@10 {ours.precision:.3f} and {cosine.precision:.3f}, "
-        f"{gain.mean:+.3f} ± {gain.error:.3f}, on a sample of {len(sample.X)} rows)."
+        f"{10 * cosine.precision:.1f}; of the 10 nearest that share one {10 * ours.both:.1f} are found, by "
+        f"exact distance {10 * cosine.both:.1f} (P@10 {gain}, both@10 {of_kind}, on {len(sample.X)} rows)."
     )
     # Answers are asked for that are near in both senses: any rows of the right label will not do.
-    if by_label and not (gain.worthwhile and _nearer(ours, filtered)):
+    if by_label and not (use and _nearer(ours, filtered)):
         return Advice(
             "label filter",
             "Classify the query and filter by label.",
@@ -124,8 +139,8 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
             "A classifier to train and to apply to every query, yourself.",
         )
     cost = _costs(figures, ours, cosine)
-    if not gain.worthwhile:
-        return Advice("pgvector", "Use plain pgvector.", f"{told} {_too_little(gain)}", cost)
+    if not use:
+        return Advice("pgvector", "Use plain pgvector.", f"{told} {_too_little(gain, of_kind)}", cost)
     notes = []
     if sample.share < NEARLY_ALL_LABELLED:
         notes.append(
@@ -141,29 +156,30 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
 
 def _costs(figures: Sequence[Figure], ours: Figure, cosine: Figure) -> str:
     """What an index takes, beside an HNSW index, and what it gives away of the nearest rows."""
-    told = f"About {ours.megabytes} MB (HNSW: {cosine.megabytes} MB), and a job that runs foh-pg update."
-    if ours.recall is None:
-        return told
     nearest = [figure for figure in figures if (figure.bits, figure.ranked_by) == (ours.bits, NEAREST)]
     at_0 = "".join(f", {figure.recall:.0%} with labels => 0" for figure in nearest)
-    return f"{told} Of the ten nearest rows {ours.recall:.0%} are among the first ten{at_0}."
-
-
-def _too_little(gain: Gain) -> str:
-    if gain.clear:
-        return f"That is a gain of {gain.mean:+.3f}, and {WORTHWHILE} would be worth it."
     return (
-        f"That is no clear difference: a gain of {gain.mean:+.3f} with a standard error of {gain.error:.3f} "
-        f"over {gain.queries} queries."
+        f"About {ours.megabytes} MB (HNSW: {cosine.megabytes} MB), and a job that runs foh-pg update. Of the "
+        f"ten nearest rows {ours.recall:.0%} are among the first ten{at_0}."
     )
+
+
+def _too_little(gain: Gain, of_kind: Gain) -> str:
+    for what, one in (("P@10", gain), ("both@10", of_kind)):
+        if one.loses:
+            return f"An index that loses {-one.mean:.3f} of {what} is no gain."
+    best = max(gain, of_kind, key=lambda one: one.mean)
+    if best.clear:
+        return f"A gain of {best.mean:+.3f} is less than the {WORTHWHILE} that would be worth it."
+    return f"That is no clear difference: {best} may come from the choice of the queries."
 
 
 def _fewest_bits(figures: Sequence[Figure]) -> Figure:
     """The fewest bits with no clear loss against the best."""
-    best = max(figures, key=lambda figure: figure.precision)
+    best = max(figures, key=lambda figure: float(figure.answers.worth.mean()))
 
     def as_good(figure: Figure) -> bool:
-        gain = Gain.of(best, figure)
+        gain = Gain.of(best.answers.worth, figure.answers.worth)
         return gain.mean <= AS_GOOD or not (gain.clear or gain.mean >= WORTHWHILE)
 
     return min(filter(as_good, figures), key=lambda figure: figure.bits or 0)
@@ -171,14 +187,11 @@ def _fewest_bits(figures: Sequence[Figure]) -> Figure:
 
 def _reached(figure: Figure) -> str:
     """P@10, and how near the answers are."""
-    near = "" if figure.recall is None else f" (recall of the exact ten {figure.recall:.3f})"
-    return f"{figure.precision:.3f}{near}"
+    return f"{figure.precision:.3f} (recall of the exact ten {figure.recall:.3f})"
 
 
 def _nearer(figure: Figure, other: Figure) -> bool:
-    """Whether the answers of one way are known to be nearer than those of another."""
-    if figure.recall is None or other.recall is None:
-        return False
+    """Whether the answers of one way are nearer than those of another."""
     return figure.recall >= other.recall + WORTHWHILE
 
 
