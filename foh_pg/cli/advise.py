@@ -21,8 +21,7 @@ from foh_pg.quality import advise as measured
 @click.option(
     "--sample",
     type=click.IntRange(100, measured.LARGEST_SAMPLE),
-    default=5000,
-    help="Rows to measure on.",
+    help="Rows to measure on; unless given a quarter of the table, 5 000 at least and 20 000 at most.",
 )
 @options.match
 @click.option("--verbose", is_flag=True, help="Show all figures, and what else they say.")
@@ -32,7 +31,7 @@ def advise(
     table: str,
     embedding: str,
     labels: str | None,
-    sample: int,
+    sample: int | None,
     match: dict[str, Any] | None,
     dsn: str | None,
     **shown: bool,
@@ -40,8 +39,8 @@ def advise(
     """Say whether an index would help on a table, with how many bits, or what would be the better choice.
 
     Three lines: what to do, what you gain, and what it costs. They are measured on a sample: how often the
-    first 10 rows share a label with the query, and how near they are. Only reads, needs no schema foh, and
-    scans the table twice. On the whole table figures differ, most where labels are rare.
+    first 10 rows share a label with the query, and how many of the 10 nearest that do are among them. Only
+    reads, needs no schema foh, and scans the table twice.
     TABLE is written as in SQL: shop.products. With --match also: how many rows pass this condition, and how
     searches with it would be answered.
     """

@@ -48,16 +48,36 @@ NEEDS = {
 NODE = {"how-to/typescript.md": ("pg", "drizzle-orm")}
 
 
-def node_modules(*packages: str) -> Path:
-    """A folder with these packages: FOH_NODE_MODULES, or that of the packages that are installed for everybody."""
-    npm = shutil.which("npm")
-    if shutil.which("node") is None or npm is None:
-        pytest.skip("node is not installed")
-    everybody = subprocess.run([npm, "root", "--global"], capture_output=True, text=True).stdout.strip()
-    for folder in filter(None, (os.environ.get("FOH_NODE_MODULES"), everybody)):
-        if all((Path(folder) / package).is_dir() for package in packages):
-            return Path(folder)
-    pytest.skip(f"npm install {' '.join(packages)} somewhere, and set FOH_NODE_MODULES to its node_modules")
+@pytest.fixture(scope="session")
+def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Gives a folder with packages of node: FOH_NODE_MODULES, that of all users, or one that npm fills."""
+
+    def find(*packages: str) -> Path:
+        npm = shutil.which("npm")
+        if shutil.which("node") is None or npm is None:
+            pytest.skip("node is not installed")
+        everybody = subprocess.run([npm, "root", "--global"], capture_output=True, text=True).stdout.strip()
+        for folder in filter(None, (os.environ.get("FOH_NODE_MODULES"), everybody)):
+            if all((Path(folder) / package).is_dir() for package in packages):
+                return Path(folder)
+        made = tmp_path_factory.mktemp("node")
+        install = [
+            npm,
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--fetch-retries=0",
+            *packages,
+        ]
+        done = subprocess.run(install, cwd=made, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(
+                f"npm cannot install {' '.join(packages)}, and FOH_NODE_MODULES names no folder with them: {done.stderr}"
+            )
+        return made / "node_modules"
+
+    return find
 
 
 class Block(NamedTuple):
@@ -184,7 +204,7 @@ def reader(
 
 
 @pytest.mark.parametrize("page", pages())
-def test_page(reader: Reader, page: str) -> None:
+def test_page(reader: Reader, page: str, node_modules: Callable[..., Path]) -> None:
     if page in NEEDS:
         pytest.importorskip(NEEDS[page])
     if page in NODE:

@@ -46,7 +46,7 @@ def advise(cosine: np.ndarray, codes: dict[int, np.ndarray], filtered: np.ndarra
 def test_the_figures_are_those_of_the_bits_that_are_recommended() -> None:
     advice = advise(shares(0.25), {32: shares(0.395), 64: shares(0.4)}, shares(0.3))
     assert advice.use == "Use this index with 32 bits."
-    assert "the first 10 rows 4.0 share a label with the query, by exact distance 2.5;" in advice.gain
+    assert "4.0 are of the 10 nearest that do; by exact distance 2.5 and 2.5 (P@10" in advice.gain
     assert "(P@10 +0.145 ± 0.000, both@10 +0.145 ± 0.000, on 1000 rows)" in advice.gain
 
 
@@ -93,9 +93,15 @@ def test_rows_of_the_kind_do_not_count_where_the_nearest_of_them_are_lost() -> N
     # What a build allows a search to lose is no reason against it, and is said.
     advice = advise_both(0.35, shares(0.245))
     assert advice.choice == "foh"
-    assert "of the 10 nearest that share one 2.5 are found, by exact distance 2.5 (P@10 +0.100" in advice.gain
+    assert "and 2.4 are of the 10 nearest that do; by exact distance 2.5 and 2.5 (P@10 +0.100" in advice.gain
     assert "both@10 -0.005" in advice.gain
     assert advice.cost.endswith("50% are among the first ten, 95% with labels => 0.")
+
+
+def test_a_sample_cannot_tell_how_little_is_left_in_a_large_table() -> None:
+    known = figures(shares(0.25), {32: shares(0.35)}, shares(0.2))
+    assert "measures it after a build" not in decide(replace(sample(), rows=8000), known).gain
+    assert "Among 8001 rows it is less: foh-pg evaluate" in decide(replace(sample(), rows=8001), known).gain
 
 
 def test_more_of_the_nearest_rows_of_the_kind_are_a_gain() -> None:
@@ -111,7 +117,7 @@ def test_a_filter_must_be_clearly_better() -> None:
 def test_a_filter_that_gives_any_rows_of_the_label_is_told_and_not_chosen() -> None:
     def far(known: list[Figure]) -> list[Figure]:
         return [
-            replace(figure, answers=replace(figure.answers, recall=np.full(QUERIES, 0.01)))
+            replace(figure, answers=answers(figure.answers.precision, 0.01, shares(0.01)))
             if figure.way == FILTERED
             else figure
             for figure in known
@@ -119,10 +125,10 @@ def test_a_filter_that_gives_any_rows_of_the_label_is_told_and_not_chosen() -> N
 
     advice = decide(sample(), far(figures(shares(0.1), {32: shares(0.4)}, shares(0.5))))
     assert advice.choice == "foh"
-    assert "filter by label would reach 0.500 (recall of the exact ten 0.010)" in " ".join(advice.notes)
-    # An index that is no better than the distance alone is no choice, however near its answers are.
-    useless = far(figures(shares(0.4), {32: shares(0.4)}, shares(0.5)))
-    assert decide(sample(), useless).choice == "label filter"
+    assert "filter by label would reach P@10 0.500 (recall of the exact ten 0.010)" in " ".join(advice.notes)
+    useless = decide(sample(), far(figures(shares(0.4), {32: shares(0.4)}, shares(0.5))))
+    assert useless.choice == "pgvector"
+    assert useless.gain.endswith("the choice if the label is all that counts.")
 
 
 def test_the_fewest_bits_with_no_clear_loss() -> None:

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from foh_pg.arrays.vocabulary import Vocabulary
-from foh_pg.clustering import Metric, target_centers
+from foh_pg.clustering import BitLevels, Metric, target_centers
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.model.model import Model, label_lists
-from foh_pg.model.ranking import Ranking
+from foh_pg.model.ranking import Ranking, Reached
 from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.quality.classifier import Classifier, surprise
 from foh_pg.tables.source import Rows
 from foh_pg.updater.asking import wanted_queries
 from foh_pg.updater.training import stages
-from foh_pg.updater.trial import Answers, K, Trial
+from foh_pg.updater.trial import LEAST_SHARE, Answers, K, Trial
 from foh_pg.updater.weighing import weigh
 
 # Lengths of codes that are tried.
@@ -94,11 +94,13 @@ def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
     rows = Rows(np.arange(len(sample.X)), sample.X, sample.labels).take(sample.labels.lengths > 0)
     asking = np.arange(len(rows)) < min(QUERIES, int(ASKING * len(rows)))
     queries, base = rows.take(asking), rows.take(~asking)
+    # The more rows a table has, the more of them are nearer by bits than a row that is wanted.
+    table = min(round(sample.labelled * len(base) / len(rows)), round(len(base) / LEAST_SHARE))
     for done, bits in enumerate(BITS):
         if progress is not None:
             progress(f"{bits} bits", done, len(BITS))
-        index, model, learned = learn(base, bits)
-        trial = Trial(index, model, base, queries)
+        index, model, levels, learned = learn(base, bits, table)
+        trial = Trial(index, model, base, queries, levels, len(base) / table)
         if done == 0:
             yield Figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
             yield Figure(FILTERED, of_likeliest_label(trial), ranked_by="likeliest label")
@@ -111,7 +113,15 @@ def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
         }
         size = foh_megabytes(sample, bits)
         for dial, ranking in dials.items():
-            yield Figure("foh", trial.ask(ranking), bits, dial, size)
+            yield Figure("foh", ask(trial, ranking), bits, dial, size)
+
+
+def ask(trial: Trial, ranking: Ranking) -> Answers:
+    """What a search of the whole table would answer."""
+    if ranking.probes is None or ranking.shortlist is None:
+        # Too few rows asked for a choice: the whole table is as small.
+        return trial.ask(ranking)
+    return trial.ask_step(ranking, Reached(1.0, ranking.probes, ranking.shortlist))
 
 
 # -- an index of ours in memory ------------------------------------------------------------------------------
@@ -127,7 +137,7 @@ class Form:
     options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0, "forget": 1.0, "learn_rows": 2000})
 
 
-def learn(rows: Rows, bits: int) -> tuple[Form, Model, Ranking]:
+def learn(rows: Rows, bits: int, table: int) -> tuple[Form, Model, BitLevels, Ranking]:
     """Learn from most of the rows, and choose the ranking on the rest of them, as a build does."""
     index, learner = Form(bits, default_bits(rows.vectors.shape[1])), FOH(bits)
     asking = np.arange(len(rows)) >= len(rows) - wanted_queries(len(rows))
@@ -138,7 +148,8 @@ def learn(rows: Rows, bits: int) -> tuple[Form, Model, Ranking]:
         learner.partial_fit(part.vectors, list(label_lists(part.labels)))
     geometry = Geometry.fit(rows.vectors, index.geometry, index.distance, 0)
     model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True, geometry=geometry)
-    return index, model, weigh(index, model, rows, asking).ranking
+    levels = model.levels(np.random.default_rng(0), rows.vectors, target_centers(table))
+    return index, model, levels, weigh(index, model, rows, asking, levels, table).ranking
 
 
 def of_likeliest_label(trial: Trial) -> Answers:

@@ -15,7 +15,10 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
-# Rows that a sample has at the most: they are held in memory.
+# Rows of a sample, unless another number is asked for: so large a share of the table, within these limits.
+SAMPLE_SHARE = 1 / 4
+SMALLEST_SAMPLE = 5000
+# They are held in memory.
 LARGEST_SAMPLE = 20_000
 
 EMBEDDINGS = ("vector", "halfvec", "_float4", "_float8")
@@ -137,7 +140,7 @@ def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, 
 
 
 def read(
-    connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None, limit: int
+    connection: psycopg.Connection[Any], name: str, embedding: str, labels: str | None, limit: int | None
 ) -> Sample:
     """Sample a table in a read-only transaction; rows hidden from this role are an error.
 
@@ -151,6 +154,7 @@ def read(
         with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
             counted = cursor.execute(compose(COUNT, table)).fetchone()
         assert counted is not None
+        limit = limit or min(LARGEST_SAMPLE, max(SMALLEST_SAMPLE, round(SAMPLE_SHARE * counted[0])))
         parts = list(copy_out(connection, compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
     X = _matrix(table, parts)
     return Sample(table, counted[0], counted[1], X, Ragged.join([labels for _, labels in parts]))

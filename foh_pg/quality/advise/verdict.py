@@ -13,6 +13,7 @@ from psycopg import sql
 from foh_pg.arrays.label_habits import DIFFERENT
 from foh_pg.quality.advise.measuring import EXACT, FILTERED, LABELS, LEARNED, NEAREST, Figure
 from foh_pg.quality.advise.sampling import Sample
+from foh_pg.updater.trial import LEAST_SHARE
 from foh_pg.updater.weighing import ALLOWED
 
 # A difference counts where it is large enough to matter, and too large to come from the draw of the queries.
@@ -126,12 +127,14 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
     better = Gain.of(filtered.answers.precision, rival.answers.precision).worthwhile
     by_label = sample.share >= NEARLY_ALL_LABELLED and better
     told = (
-        f"Of the first 10 rows {10 * ours.precision:.1f} share a label with the query, by exact distance "
-        f"{10 * cosine.precision:.1f}; of the 10 nearest that share one {10 * ours.both:.1f} are found, by "
-        f"exact distance {10 * cosine.both:.1f} (P@10 {gain}, both@10 {of_kind}, on {len(sample.X)} rows)."
+        f"Of the first 10 rows {10 * ours.precision:.1f} share a label with the query, and "
+        f"{10 * ours.both:.1f} are of the 10 nearest that do; by exact distance {10 * cosine.precision:.1f} "
+        f"and {10 * cosine.both:.1f} (P@10 {gain}, both@10 {of_kind}, on {len(sample.X)} rows)."
     )
+    if use and sample.rows * LEAST_SHARE > len(sample.X):
+        told += f" Among {sample.rows} rows it is less: foh-pg evaluate measures it after a build."
     # Answers are asked for that are near in both senses: any rows of the right label will not do.
-    if by_label and not (use and _nearer(ours, filtered)):
+    if by_label and not Gain.of(filtered.answers.both, (ours if use else cosine).answers.both).loses:
         return Advice(
             "label filter",
             "Classify the query and filter by label.",
@@ -139,8 +142,6 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
             "A classifier to train and to apply to every query, yourself.",
         )
     cost = _costs(figures, ours, cosine)
-    if not use:
-        return Advice("pgvector", "Use plain pgvector.", f"{told} {_too_little(gain, of_kind)}", cost)
     notes = []
     if sample.share < NEARLY_ALL_LABELLED:
         notes.append(
@@ -148,9 +149,12 @@ def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
         )
     if by_label:
         notes.append(
-            f"To classify the query and filter by label would reach {_reached(filtered)}: the choice if "
+            f"To classify the query and filter by label would reach P@10 {_reached(filtered)}: the choice if "
             "the label is all that counts."
         )
+    if not use:
+        why = " ".join([told, _too_little(gain, of_kind), *notes])
+        return Advice("pgvector", "Use plain pgvector.", why, cost)
     return Advice("foh", f"Use this index with {ours.bits} bits.", told, cost, tuple(notes), ours.bits)
 
 
@@ -188,11 +192,6 @@ def _fewest_bits(figures: Sequence[Figure]) -> Figure:
 def _reached(figure: Figure) -> str:
     """P@10, and how near the answers are."""
     return f"{figure.precision:.3f} (recall of the exact ten {figure.recall:.3f})"
-
-
-def _nearer(figure: Figure, other: Figure) -> bool:
-    """Whether the answers of one way are nearer than those of another."""
-    return figure.recall >= other.recall + WORTHWHILE
 
 
 def statement(sample: Sample, bits: int, include: Sequence[str] = ()) -> str:
