@@ -93,7 +93,7 @@ def test_rows_of_the_kind_do_not_count_where_the_nearest_of_them_are_lost() -> N
     # What a build allows a search to lose is no reason against it, and is said.
     advice = advise_both(0.35, shares(0.245))
     assert advice.choice == "foh"
-    assert "and 2.4 are of the 10 nearest that do; by exact distance 2.5 and 2.5 (P@10 +0.100" in advice.gain
+    assert "and 2.5 are of the 10 nearest that do; by exact distance 2.5 and 2.5 (P@10 +0.100" in advice.gain
     assert "both@10 -0.005" in advice.gain
     assert advice.cost.endswith("50% are among the first ten, 95% with labels => 0.")
 
