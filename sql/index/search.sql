@@ -250,7 +250,7 @@ BEGIN
             -- Rows that are read exactly are ranked by distance alone, as in a small index.
             CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL);
         share := way.share;
-        IF way.most IS NOT NULL AND shortlist IS DISTINCT FROM 0 THEN
+        IF way.most IS NOT NULL AND coalesce(shortlist OPERATOR(pg_catalog.<>) 0, true) THEN
             SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
                 RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);

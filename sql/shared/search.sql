@@ -120,7 +120,7 @@ DECLARE
     by_lists float8;
 BEGIN
     share := least(passing / total, 1);
-    by_lists := 600 + 4 * greatest(k, 30) / CASE WHEN filtered THEN share ELSE 1 END + 40 * power(share, -0.4) * a_list;
+    by_lists := 600 + 4::float8 * greatest(k, 30) / CASE WHEN filtered THEN share ELSE 1 END + 40 * power(share, -0.4) * a_list;
     worth := least(greatest(by_table - 600, 0) / a_list, 10000000);
     most := CASE WHEN by_table < by_lists AND (limited IS NULL OR passing <= limited) THEN 1.5 * passing + 100 END;
 END

@@ -319,6 +319,47 @@ def test_overloads_in_the_schema_of_pgvector(
         assert result.exit_code == 0, (command, result.output, result.exception)
 
 
+@pytest.mark.parametrize("path", [f"trap_types, {PATH}", "trap_types, trap"])
+def test_conditions(trapped: Database, path: str) -> None:
+    owner = trapped.connect()
+    owner.execute(
+        "CREATE TABLE goods (shop int, id int, embedding extensions.vector(4), tags text[], price numeric, day date, PRIMARY KEY (shop, id))"
+    )
+    owner.execute(
+        """SELECT foh.create_index('goods', 'goods', 'embedding', labels => 'tags', include => '{price,day}', bits => 16,
+                                   options => '{"exact_rows": 0}')"""
+    )
+    owner.execute(
+        """INSERT INTO goods SELECT n % 3, n, ARRAY[n % 7, n % 3, n % 5, 1]::extensions.vector, ARRAY['t' || n % 3], n % 9, date '2026-01-01' + n % 4
+           FROM generate_series(1, 300) n"""
+    )
+    update(trapped.dsn(), "goods")
+    owner.execute("INSERT INTO goods SELECT 9, id, embedding, NULL, price, day FROM goods WHERE id < 20")
+    victim = trapped.connect()
+    victim.execute("SELECT pg_catalog.set_config('search_path', %s, false)", [path])
+    conditions = ("{}", '{"price": [1, 2, null]}', '{"price": {"<": 5}, "day": {"not": "2026-01-02"}}', '{"labels": "t1"}',
+                  '{"labels": {"all": ["t1"], "none": ["t2"]}, "price": 4}')  # fmt: skip
+    forms = (
+        "",
+        ", shortlist => 0",
+        ", max_distance => 0.5",
+        ", recall => 1",
+        ", filter => 's.id OPERATOR(pg_catalog.>) 7'",
+    )
+    calls = [
+        (f"SELECT * FROM foh.goods_search(%s, 20, match => %s{form})", [QUERY, condition])
+        for condition in conditions
+        for form in forms
+    ]
+    calls += [
+        ("SELECT * FROM foh.goods_explain(%s, match => %s)", [QUERY, condition]) for condition in conditions
+    ]
+    calls += [("SELECT * FROM foh.goods_labels(%s)", [QUERY]), ("SELECT * FROM foh.goods_suggest(2, 5)", [])]
+    for call, arguments in calls:
+        expected = owner.execute(call.encode(), arguments).fetchall()
+        assert sorted(victim.execute(call.encode(), arguments).fetchall()) == sorted(expected), call
+
+
 def test_watch(hostile: Database) -> None:
     watcher = Watcher(lambda: open_connection(hostile.dsn()), Settings())
     assert {stream.name for stream in watcher._poll()} == {"idx", "filled", "texts"}

@@ -57,6 +57,11 @@ def test_a_changed_table_is_refused(shop: Shop, filter: str) -> None:
         shop.found(QUERY, 10, filter=filter, labels=0)
 
 
+def test_as_many_rows_as_a_number_can_say(shop: Shop) -> None:
+    assert set(shop.found(QUERY, 2**31 - 1, filter="tenant = 7", labels=0)) == set(range(7, ROWS, 300))
+    assert len(shop.found(QUERY, 2**31 - 1, filter="price < 2", labels=0)) == ROWS * 2 // 3
+
+
 def test_no_row_passes(shop: Shop) -> None:
     assert shop.found(QUERY, 10, filter="tenant = 7000", labels=0) == []
     assert shop.found(QUERY, 10, filter="tenant = 7", labels=0, max_distance=-1) == []
