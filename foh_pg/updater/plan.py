@@ -27,10 +27,11 @@ from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
-SAMPLE_BYTES = 256 << 20
+SAMPLE_BYTES = 512 << 20
 
-# Rows of the sample for each center: large tables need a larger sample.
-ROWS_PER_CENTER = 5
+# Rows of the sample for each center, as far as the bytes allow. Centers of fewer rows lie where these happen to
+# be: with five rows for each, a search of 700 000 commit messages reads a third more entries for the same recall.
+ROWS_PER_CENTER = 40
 
 SEQS = "SELECT t.seq FROM {stream} t"
 
