@@ -55,7 +55,8 @@ def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | N
             print_table(suggested(run.metrics))
             click.echo(
                 "\nOf labels suggested for queries that no chance was learned from: how often the first is "
-                "right, and one of the first three; off is how far the chances are from what came true."
+                "right, and one of the first three; off is how far the chances are from what came true, by "
+                "luck how far true ones would be."
             )
     seconds = sum(run.phases.values())
     say(
@@ -119,6 +120,7 @@ def suggested(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
             "first": with_error(metrics[way], "top1"),
             "one of three": with_error(metrics[way], "top3"),
             "off": metrics[way]["calibration"],
+            "by luck": metrics[way]["calibration_by_luck"],
         }
         for way, title in names.items()
     ]

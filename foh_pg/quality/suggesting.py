@@ -78,7 +78,7 @@ def judge(own: Sequence[frozenset[str]], suggested: Suggestions) -> dict[str, fl
     """How often the first label is right, and one of the first three; and how far chances are off.
 
     `calibration`: the mean difference between the chances and how often they were right, over tenths of the
-    chance; None where there are no chances.
+    chance; `calibration_by_luck`: what it would be were every chance true. None where there are no chances.
 
     >>> judge([frozenset("a")] * 2, [[("a", 0.7), ("b", 0.2)], [("b", 0.7), ("a", 0.2)]])["calibration"]
     0.25
@@ -96,12 +96,23 @@ def judge(own: Sequence[frozenset[str]], suggested: Suggestions) -> dict[str, fl
         "top1_error": round(standard_error([float(hit) for hit in first]), 5),
         "top3": round(float(np.mean(any_of)), 5),
         "top3_error": round(standard_error([float(hit) for hit in any_of]), 5),
-        "calibration": _calibration(pairs) if pairs else None,
+        **dict(zip(("calibration", "calibration_by_luck"), _calibration(pairs), strict=True)),
     }
 
 
-def _calibration(pairs: Sequence[tuple[float, bool]]) -> float:
+def _calibration(pairs: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
+    """How far chances are from what came true, and how far true ones would be on as many suggestions.
+
+    >>> draw = np.random.default_rng(0).random((2, 2000))
+    >>> off, by_luck = _calibration(list(zip(draw[0].tolist(), (draw[1] < draw[0]).tolist(), strict=True)))
+    >>> abs(off - by_luck) < 0.01
+    True
+    """
+    if not pairs:
+        return None, None
     chances, right = (np.array(values, dtype=np.float64) for values in zip(*pairs, strict=True))
     tenth = np.clip((chances * TENTHS).astype(int), 0, TENTHS - 1)
     off = np.bincount(tenth, chances, TENTHS) - np.bincount(tenth, right, TENTHS)
-    return round(float(np.abs(off).sum() / len(pairs)), 5)
+    # The mean size of a normal error of that variance.
+    luck = np.sqrt(2 / np.pi * np.bincount(tenth, chances * (1 - chances), TENTHS))
+    return round(float(np.abs(off).sum() / len(pairs)), 5), round(float(luck.sum() / len(pairs)), 5)

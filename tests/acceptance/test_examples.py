@@ -22,6 +22,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from foh_pg.postgres.embedded import EmbeddedServer
 from tests.support.postgres import Database, Server, install_pgvector
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -231,6 +232,28 @@ def test_the_readme_runs(reader: Reader) -> None:
         else:
             printed = reader.sh(f"{command} 2>&1")
             assert set(without_figures(shown_there)) <= set(without_figures(printed)), printed
+
+
+def test_the_install_page_starts_a_server(tmp_path: Path) -> None:
+    """Somebody without a server has one with pgvector, and a psql, after the lines of the page."""
+    [code] = [b.code for b in blocks(DOCS / "start/install.md") if b.info == "file=server.py"]
+    (tmp_path / "server.py").write_text(code)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "PYTHONPATH": str(DOCS.parent)}
+
+    def run(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euc", command], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    try:
+        assert run(
+            'eval "$(python server.py)"; foh-pg demo --load; psql -Atc "SELECT count(*) FROM package"'
+        ) == ("public.package\n4000\n")
+    finally:
+        EmbeddedServer(tmp_path / "pgdata").stop()
 
 
 def without_figures(printed: str) -> list[str]:
