@@ -27,13 +27,13 @@ WITH marker AS (
     SELECT m.version, m.placed, m.first_center, m.far, m.mean, coalesce({probes}, least(m.probes, m.nearest_probes), {probes_default}) AS probes, (SELECT coalesce(sum(c.length), 0) FROM {center} c) AS rows
     FROM foh.model m WHERE m.index = {id} AND m.version = (SELECT i.version FROM foh.index i WHERE i.id = {id})
 ), newest AS MATERIALIZED (
-    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry, {included_texts_t} AS included
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.center, t.geometry, ARRAY[{included t.included_#::text}]::text[] AS included
     FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated
       AND ($2 = 1 OR abs(hashtextextended(t.key::text, 0) % $2) = $1) ORDER BY t.key, t.seq DESC
 ), listed AS MATERIALIZED (
     -- Lists without a center are those of a build that is not done: no search reads them.
-    SELECT u.key, u.geometry, u.marks, u.center, {included_texts_u} AS included
-    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks, l.center{included_unnested} FROM {list} l, marker m
+    SELECT u.key, u.geometry, u.marks, u.center, ARRAY[{included u.included_#::text}]::text[] AS included
+    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks, l.center{included , unnest(l.included_#) AS included_#} FROM {list} l, marker m
           WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)) u
     WHERE $2 = 1 OR abs(hashtextextended(u.key::text, 0) % $2) = $1
 ), item AS MATERIALIZED (
@@ -44,8 +44,8 @@ WITH marker AS (
     SELECT v.key, {checked_geometry} AS geometry, v.usable, v.far, v.included
     FROM (SELECT s.key, s.usable, s.far, s.included, CASE WHEN NOT s.far THEN s.x END AS x
           FROM (SELECT s.key, s.x, s.included, s.x IS NOT NULL AS usable, coalesce({vector}.vector_norm(s.x) > {longest}, false) AS far
-                FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {included_texts_s} AS included FROM {source_rows_or_table} s
-                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended({key_of_s}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
+                FROM (SELECT {row s.@} AS key, {vector_once} AS x, ARRAY[{included s.@::~::text}]::text[] AS included FROM {source_rows_or_table} s
+                      WHERE s.{embedding} IS NOT NULL AND ($2 = 1 OR abs(hashtextextended({row s.@}::text, 0) % $2) = $1) OFFSET 0) s OFFSET 0) s OFFSET 0) v
     CROSS JOIN {quantizer} g
 ), current AS MATERIALIZED (
     SELECT l.key, l.geometry, l.marks, l.center, l.included FROM listed l WHERE NOT EXISTS (SELECT FROM newest n WHERE n.key = l.key)
@@ -160,17 +160,17 @@ RETURN QUERY
 WITH marker AS (
     SELECT coalesce(max(t.seq), 0) AS truncated FROM {stream} t WHERE t.op = 't'
 ), newest AS MATERIALIZED (
-    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry, {included_texts_t} AS included
+    SELECT DISTINCT ON (t.key) t.key, t.op, t.version, t.geometry, ARRAY[{included t.included_#::text}]::text[] AS included
     FROM {stream_and_inbox} t, marker m WHERE t.key IS NOT NULL AND t.op <> 'l' AND t.seq > m.truncated ORDER BY t.key, t.seq DESC
 ), listed AS (
     -- Lists without a center are those of a build that is not done.
-    SELECT u.key, u.geometry, u.marks, {included_texts_u} AS included
-    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks{included_unnested} FROM {list} l, marker m
+    SELECT u.key, u.geometry, u.marks, ARRAY[{included u.included_#::text}]::text[] AS included
+    FROM (SELECT unnest(l.ids) AS key, unnest(l.geometry) AS geometry, unnest(l.marks) AS marks{included , unnest(l.included_#) AS included_#} FROM {list} l, marker m
           WHERE m.truncated = 0 AND EXISTS (SELECT FROM {center} c WHERE c.center = l.center)) u
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks, v.included
     FROM (SELECT v.key, v.labels, v.included, CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x
-          FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels, {included_texts_s} AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
+          FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels, ARRAY[{included s.@::~::text}]::text[] AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
           WHERE v.x IS NOT NULL OFFSET 0) v
     -- A far row has no bits.
     LEFT JOIN LATERAL {place}(v.x, v.labels) p ON v.x IS NOT NULL
@@ -195,7 +195,7 @@ WITH marker AS (
     -- grow stale within what max_stale allows, updates encode them again, and foh.check compares them on the whole.
     SELECT i.key, 'changed' FROM indexed i JOIN present p ON p.key = i.key
     WHERE i.geometry OPERATOR({vector}.<~>) p.geometry > greatest(2, {geometry_bits} / 256)
-       OR (i.marks & {signature_mask}) <> (p.marks & {signature_mask}) OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
+       OR (i.marks & ~{code_mask}) <> (p.marks & ~{code_mask}) OR (p.geometry IS NULL AND i.geometry IS NOT NULL)
        OR i.included <> p.included AND NOT (SELECT x.included @> '[{"filled": false}]' FROM foh.index x WHERE x.id = {id})
 ), queued AS (
     INSERT INTO {stream} (key, op, version, center) SELECT d.key, 'u', 0, 0 FROM difference d

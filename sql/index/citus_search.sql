@@ -309,7 +309,7 @@ BEGIN
                   FROM (SELECT pg_catalog.unnest(before.nodes) AS node, pg_catalog.unnest(before.tokens) AS token,
                                pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n
                   WHERE n.shard OPERATOR(pg_catalog.=) ANY (asked) GROUP BY n.node) n
-            CROSS JOIN LATERAL (SELECT {keys_split}, pg_catalog.array_agg(before.shards[e.at]) AS homes, pg_catalog.array_agg(e.place) AS places
+            CROSS JOIN LATERAL (SELECT {each pg_catalog.array_agg(<e.key>) AS keys_#}, pg_catalog.array_agg(before.shards[e.at]) AS homes, pg_catalog.array_agg(e.place) AS places
                                 FROM (SELECT e.key, e.place, pg_catalog.width_bucket(pg_catalog.worker_hash({home_of_e}), before.firsts) AS at
                                       FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.generate_subscripts(near.keys, 1)::bigint AS place) e) e
                                 WHERE before.shards[e.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
@@ -320,7 +320,7 @@ BEGIN
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
             ELSIF answer[1] IS NOT NULL THEN
-                rows_keys := rows_keys OPERATOR(pg_catalog.||) ARRAY(SELECT {key_of_u} FROM (SELECT {answered_as_k}) u);
+                rows_keys := rows_keys OPERATOR(pg_catalog.||) ARRAY(SELECT {row u.k#} FROM (SELECT {answered_as_k}) u);
                 rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[1]::pg_catalog.float8[];
                 rows_places := rows_places OPERATOR(pg_catalog.||) answer[2]::pg_catalog.int8[];
             END IF;
@@ -340,7 +340,7 @@ BEGIN
               ORDER BY 3 LIMIT k) t;
         returned := coalesce(pg_catalog.cardinality(keys), 0);
         IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
@@ -381,13 +381,13 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF near.fallback IS NULL THEN
-        SELECT {keys_split} INTO {each keys_#}
+        SELECT {each pg_catalog.array_agg(<e.key>) AS keys_#} INTO {each keys_#}
         FROM (SELECT unnest(near.keys) AS key UNION SELECT {inbox_keys}()) e;
         condition := $sql$ AND {s_is_among}$sql$;
     END IF;
     EXECUTE $sql$SELECT {each array_agg(s.@)} FROM {source} s WHERE s.{embedding} IS NOT NULL$sql$ || condition INTO {each keys_#} USING {each keys_#};
-    RETURN QUERY SELECT {e_columns}, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
-                 FROM (SELECT u.key, n.bits FROM (SELECT {key_of_u} AS key FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u) u
+    RETURN QUERY SELECT {each <e.key>}, NULL::float8, CASE WHEN e.bits IS NOT NULL THEN {bit_score}(e.bits) END
+                 FROM (SELECT u.key, n.bits FROM (SELECT {row u.k#} AS key FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u) u
                        LEFT JOIN (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) n ON n.key = u.key) e;
 END
 $body$;

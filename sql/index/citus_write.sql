@@ -66,10 +66,10 @@ BEGIN
         PERFORM pg_sleep(0.01);
     END LOOP;
     -- A column may have been renamed or retyped since. The write never fails for this.
-    SELECT count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, NULL)) = ANY ({key_recorded}::text[])) = {key_count},
+    SELECT count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, NULL)) = ANY ({key_recorded}::text[])) = cardinality({key_recorded}::text[]),
            count(*) FILTER (WHERE a.attname = {embedding_text} AND a.atttypid = to_regtype({embedding_type_text}) AND a.atttypmod = {embedding_typmod}) = 1,
            count(*) FILTER (WHERE a.attname = {labels_text}::name) = num_nonnulls({labels_text}::name)
-           AND count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod)) = ANY ({included_columns}::text[])) = cardinality({included_columns}::text[])
+           AND count(*) FILTER (WHERE concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod)) = ANY ({included_recorded}::text[])) = cardinality({included_recorded}::text[])
     INTO has_key, has_embedding, has_others
     FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped;
     IF NOT has_key THEN
@@ -83,8 +83,8 @@ BEGIN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}) SELECT {each s.@} FROM new_rows s$sql$;
     ELSIF has_embedding AND has_others THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
-                                                 FROM (SELECT {each coalesce(s.@, o.@) AS k#}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
-                                                       WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0) s$sql$;
+                                                 FROM (SELECT {each coalesce(s.@, o.@) AS k#}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
+                                                       WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) s$sql$;
     ELSE
         EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}) SELECT {each s.@} FROM new_rows s UNION SELECT {each s.@} FROM old_rows s$sql$;
     END IF;
@@ -177,7 +177,7 @@ BEGIN
     IF key IS NULL THEN
         RETURN QUERY SELECT s.* FROM {source} s;
     ELSE
-        SELECT {parts_of_key} INTO {each key_#};
+        SELECT {each <key>} INTO {each key_#};
         RETURN QUERY SELECT s.* FROM {source} s WHERE {each s.@ = key_# AND};
     END IF;
 END
@@ -187,7 +187,7 @@ $body$;
 -- As the other one of this name. The nodes do not know the type of the key, and send its columns.
 CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
-RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included_typed})
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included , included_# ~})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
@@ -201,7 +201,7 @@ DECLARE
     condition text;
 BEGIN
     PERFORM foh._open({tables_text});
-    SELECT {keys_split} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
+    SELECT {each pg_catalog.array_agg(<e.key>) AS keys_#} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
     IF keys IS NOT NULL THEN
         condition := $sql$({to_vector}) IS NOT NULL AND {s_is_among}$sql$;
     ELSIF wanted IS NOT NULL THEN
@@ -211,10 +211,10 @@ BEGIN
         condition := $sql$({to_vector}) IS NOT NULL AND ('x' || left({key_digest}, 8))::bit(32)::bigint < $sql$ || held_out
                      || $sql$ AND ('x' || substr({key_digest}, 9, 8))::bit(32)::bigint < $sql$ || sampled || $sql$ ORDER BY {each s.@}$sql$;
     END IF;
-    FOR {each key_#}, x, labels{included_names} IN
-        EXECUTE $sql$SELECT {each s.@}, {to_vector}, {labels_of}{included_of_s} FROM {source} s WHERE $sql$ || condition USING {each keys_#}, {parts_of_after}
+    FOR {each key_#}, x, labels{included , included_#} IN
+        EXECUTE $sql$SELECT {each s.@}, {to_vector}, {labels_of}{included , s.@::~ AS included_#} FROM {source} s WHERE $sql$ || condition USING {each keys_#}, {each <after>}
     LOOP
-        key := {key_of_variables};
+        key := {row key_#};
         RETURN NEXT;
     END LOOP;
 END
@@ -232,9 +232,9 @@ DECLARE
     {each keys_# ~[];}
     {each key_# ~;}
 BEGIN
-    SELECT {keys_split} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
+    SELECT {each pg_catalog.array_agg(<e.key>) AS keys_#} INTO {each keys_#} FROM (SELECT unnest(keys) AS key) e;
     FOR {each key_#}, names IN EXECUTE $sql$SELECT {each s.@}, {labels_read} FROM {source} s WHERE {s_is_among}$sql$ USING {each keys_#} LOOP
-        place := array_position(keys, {key_of_variables});
+        place := array_position(keys, {row key_#});
         RETURN NEXT;
     END LOOP;
 END
@@ -262,16 +262,16 @@ BEGIN
     PERFORM {record_shards}();
     SELECT array_agg(i.entry), {each array_agg(i.k#) FILTER (WHERE i.op IN ('n', 'd'))}, bool_or(i.op NOT IN ('n', 'd')) INTO entries, {each keys_#}, marked
     FROM (SELECT i.entry, {each i.k#}, i.op FROM {inbox} i LIMIT most) i;
-    keys := ARRAY(SELECT DISTINCT {key_of_u} FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u);
+    keys := ARRAY(SELECT DISTINCT {row u.k#} FROM (SELECT {each pg_catalog.unnest(keys_#) AS k#}) u);
     IF marked THEN
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     END IF;
     IF keys_only THEN
         INSERT INTO {stream} (key, op, version, center) SELECT unnest(keys), 'u', 0, 0;
     ELSIF keys <> '{}' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT k.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(keys) AS key) k
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
+        FROM (SELECT k.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(keys) AS key) k
               LEFT JOIN {rows}(keys => keys) w ON w.key = k.key OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     END IF;

@@ -32,7 +32,7 @@ $body$;
 
 -- foh: fragment voting_rows
 -- Reads keys, those of the rows that were found.
-            SELECT array_position(keys, {key_of_s}) AS place, {labels_read} AS names FROM {source_of_found}
+            SELECT array_position(keys, {row s.@}) AS place, {labels_read} AS names FROM {source_of_found}
 
 -- foh: fragment voting_rows, if distributed
 -- Reads keys, those of the rows that were found.
@@ -71,8 +71,8 @@ BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, NULL, NULL, NULL, NULL);
     {refuse_changed_labels}
     FOREACH looked IN ARRAY ARRAY[{label_voters}, {label_voters} * {label_voters_times}] LOOP
-        keys := ARRAY(SELECT {key_of_r} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0, recall => {recall_default}) WITH ORDINALITY r
-                      WHERE {key_of_r} IS DISTINCT FROM without ORDER BY r.ordinality);
+        keys := ARRAY(SELECT {row r.@} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0, recall => {recall_default}) WITH ORDINALITY r
+                      WHERE {row r.@} IS DISTINCT FROM without ORDER BY r.ordinality);
         WITH near AS MATERIALIZED (
             {voting_rows}
         ), voting AS MATERIALIZED (
@@ -106,17 +106,17 @@ AS $body$
 DECLARE
     -- The columns of the key one by one: the nodes of a distributed table do not know its type.
     {each key_# ~;}
-    {after_variables}
+    {each after_# ~ := <after_key>;}
     x {vector}.vector;
 BEGIN
     {refuse_changed_labels}
     FOR {each key_#}, x IN
         SELECT {each s.@}, {to_vector} FROM {source} s
         WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
-          AND (after_1 IS NULL OR {s_is_after_variables})
+          AND (after_1 IS NULL OR ({each s.@}) > ({each after_#^}))
         ORDER BY {each s.@} LIMIT wanted
     LOOP
-        key := {key_of_variables};
+        key := {row key_#};
         RETURN QUERY SELECT key, l.label, l.chance, l.neighbors FROM (SELECT) one LEFT JOIN {labels}(x, k) l ON true;
     END LOOP;
 END

@@ -7,7 +7,7 @@
 -- sampled, so that one does not depend on the other.
 CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
-RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included_typed})
+RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included , included_# ~})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: an updater that did not see them would drop them from the index.
@@ -20,16 +20,16 @@ AS $body$
 BEGIN
     PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
+        RETURN QUERY SELECT v.* FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
-        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
+        RETURN QUERY SELECT {row s.@}, {to_vector}, {labels_of}{included , s.@::~ AS included_#} FROM {source} s
                      WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT $3;
     ELSIF wanted IS NOT NULL THEN
-        RETURN QUERY SELECT {key_of_s}, {to_vector}, {labels_of}{included_of_s} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL AND {s_is_after} ORDER BY {each s.@} LIMIT $3;
+        RETURN QUERY SELECT {row s.@}, {to_vector}, {labels_of}{included , s.@::~ AS included_#} FROM {source} s
+                     WHERE s.{embedding} IS NOT NULL AND ({each s.@}) > ({each <$2>^}) ORDER BY {each s.@} LIMIT $3;
     ELSE
-        RETURN QUERY SELECT v.key, v.x, v.labels{included_of_v}
-                     FROM (SELECT {key_of_s} AS key, {to_vector} AS x, {labels_of} AS labels{included_of_s}
+        RETURN QUERY SELECT v.key, v.x, v.labels{included , v.included_#}
+                     FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#}
                            FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
                            WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < $5
                              AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < $4 OFFSET 0) v
@@ -86,9 +86,9 @@ BEGIN
     IF attached <> '{}' THEN
         -- Rows that came by INSERT or UPDATE have an entry.
         INSERT INTO {stream} (key, op, version, center)
-        SELECT {key_of_s}, 'u', 0, 0 FROM {source} s
+        SELECT {row s.@}, 'u', 0, 0 FROM {source} s
         WHERE s.tableoid = ANY (attached) AND s.{embedding} IS NOT NULL
-          AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = {key_of_s}{our_collate} AND e.op <> 'l');
+          AND NOT EXISTS (SELECT FROM {stream} e WHERE e.key = {row s.@}{our_collate} AND e.op <> 'l');
         GET DIAGNOSTICS n = ROW_COUNT;
         queued := queued + n;
     END IF;
@@ -117,7 +117,7 @@ BEGIN
     ELSIF step = 'shortlist' THEN
         RETURN (SELECT n.keys FROM {near}(query, k, NULL, NULL, NULL, {dial_factor}(NULL), 1, false) n);
     END IF;
-    RETURN ARRAY(SELECT {key_of_r}
+    RETURN ARRAY(SELECT {row r.@}
                  FROM {search}(query, k, labels => CASE WHEN step IN ('nearest', 'exact') THEN 0 END, recall => CASE step WHEN 'exact' THEN 1 END, match => match) r);
 END
 $body$;

@@ -68,10 +68,10 @@ SET enable_mergejoin = on
 AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
-        SELECT {e_columns}, e.distance, e.distance
+        SELECT {each <e.key>}, e.distance, e.distance
         FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
               FROM (SELECT $2 AS params) v
-              CROSS JOIN LATERAL (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s WHERE (
+              CROSS JOIN LATERAL (SELECT {row s.@} AS key, {to_vector} AS x FROM {source} s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
         ) OFFSET 0) s WHERE s.x IS NOT NULL OFFSET 0) e
         WHERE $4 IS NULL OR e.distance OPERATOR(pg_catalog.<=) $4 ORDER BY e.distance, e.key LIMIT $3$sql$ USING query, params, k, max_distance;
@@ -96,7 +96,7 @@ BEGIN
         SELECT coalesce(pg_catalog.array_agg(s.key), '{}'), pg_catalog.array_agg(s.distance)
         FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
               FROM (SELECT $2 AS params) v
-              CROSS JOIN LATERAL (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source} s WHERE (
+              CROSS JOIN LATERAL (SELECT {row s.@} AS key, {to_vector} AS x FROM {source} s WHERE (
                   $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
               ) OFFSET 0) s LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING query, params, most;
     IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.>) most THEN
@@ -139,7 +139,7 @@ BEGIN
         SELECT array_agg(t.key), array_agg(t.distance) INTO keys, distances
         FROM (SELECT d.key, d.distance
               FROM (SELECT u.key, {exact_distance}(u.x, query) AS distance
-                    FROM (SELECT {key_of_s} AS key, {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included_of_s} FROM {source_of_matching} OFFSET 0) u
+                    FROM (SELECT {row s.@} AS key, {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included , s.@::~ AS included_#} FROM {source_of_matching} OFFSET 0) u
                     WHERE u.x IS NOT NULL AND {row_passing} OFFSET 0) d
               WHERE max_distance IS NULL OR d.distance <= max_distance
               ORDER BY 2 LIMIT k) t;
@@ -150,9 +150,9 @@ BEGIN
     FROM (SELECT d.key, CASE WHEN d.bits IS NULL THEN d.distance END AS distance,
                  {score}(CASE WHEN d.bits IS NULL THEN d.distance / scale ELSE {bit_score}(d.bits) END, d.lean) AS score
           FROM (SELECT u.key, u.bits, u.lean, {exact_distance}(u.x, query) AS distance
-                FROM (SELECT e.key, e.bits, e.lean, w.x, w.labels{included_of_w}
+                FROM (SELECT e.key, e.bits, e.lean, w.x, w.labels{included , w.included_#}
                       FROM (SELECT unnest(keys) AS key, unnest(bits) AS bits, unnest(leans) AS lean) e
-                      CROSS JOIN LATERAL (SELECT {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included_of_s}
+                      CROSS JOIN LATERAL (SELECT {to_vector} AS x, CASE WHEN labelled THEN {labels_read} END AS labels{included , s.@::~ AS included_#}
                                           FROM {source} s WHERE {s_is_e} OFFSET 0) w) u
                 WHERE u.x IS NOT NULL AND {row_passing} OFFSET 0) d
           WHERE max_distance IS NULL OR d.distance <= max_distance
@@ -253,7 +253,7 @@ BEGIN
         IF way.most IS NOT NULL AND coalesce(shortlist OPERATOR(pg_catalog.<>) 0, true) THEN
             SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
-                RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
+                RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
                 RETURN;
             END IF;
             -- PostgreSQL was wrong: how many rows pass is not known.
@@ -299,7 +299,7 @@ BEGIN
                       CASE WHEN near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN near.scale ELSE 1::pg_catalog.float8 END;
         ELSIF near.ranked OPERATOR(pg_catalog.=) 0 AND max_distance IS NULL THEN
             -- Usually the caller can see all rows that were found: one check covers them all.
-            RETURN QUERY SELECT {e_columns}, NULL::pg_catalog.float8, {score}({bit_score}(e.bits), e.lean)
+            RETURN QUERY SELECT {each <e.key>}, NULL::pg_catalog.float8, {score}({bit_score}(e.bits), e.lean)
                          FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.unnest(near.bits) AS bits, pg_catalog.unnest(near.leans) AS lean) e
                          WHERE pg_catalog.cardinality(near.keys) OPERATOR(pg_catalog.=) k AND pg_catalog.array_position(near.bits, NULL) IS NULL
                            AND NOT EXISTS (SELECT FROM (SELECT pg_catalog.unnest(near.keys) AS key) e
@@ -318,7 +318,7 @@ BEGIN
             SELECT pg_catalog.array_agg(t.key), pg_catalog.array_agg(t.distance) INTO keys, distances
             FROM (SELECT d.key, d.distance
                   FROM (SELECT r.key, {exact_distance}(r.x, query) AS distance
-                        FROM (SELECT {key_of_s} AS key, {to_vector} AS x FROM {source_of_near} OFFSET 0) r
+                        FROM (SELECT {row s.@} AS key, {to_vector} AS x FROM {source_of_near} OFFSET 0) r
                         WHERE r.x IS NOT NULL OFFSET 0) d
                   WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
                   ORDER BY 2 LIMIT k) t;
@@ -335,7 +335,7 @@ BEGIN
         END IF;
         returned := coalesce(pg_catalog.cardinality(keys), 0);
         IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT {returned_keys}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
             RETURN;
         END IF;
         EXIT WHEN near.exhausted;
@@ -381,9 +381,9 @@ BEGIN
     IF near.fallback = 'changed' THEN
         PERFORM foh._refuse_changed({name});
     ELSIF near.fallback IS NOT NULL THEN
-        RETURN QUERY SELECT {s_columns}, NULL::float8, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
+        RETURN QUERY SELECT {each s.@}, NULL::float8, NULL::float8 FROM {source} s WHERE s.{embedding} IS NOT NULL;
     ELSE
-        RETURN QUERY SELECT {e_columns}, NULL::float8, {bit_score}(e.bits)
+        RETURN QUERY SELECT {each <e.key>}, NULL::float8, {bit_score}(e.bits)
                      FROM (SELECT unnest(near.keys) AS key, unnest(near.bits) AS bits) e
                      CROSS JOIN LATERAL (SELECT FROM {source} s WHERE {s_is_e} OFFSET 0) s;
     END IF;

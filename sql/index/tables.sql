@@ -66,7 +66,7 @@ CREATE TABLE {list} (
     geometry bit({geometry_bits})[] NOT NULL,
     -- The signature of the labels, where the index has labels, then the learned code.
     marks    bit({mark_bits})[] NOT NULL,
-    {included_lists}
+    {included included_# ~[],}
     PRIMARY KEY (center, part),
     CHECK (cardinality(ids) = cardinality(geometry) AND cardinality(ids) = cardinality(marks))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
@@ -106,13 +106,13 @@ CREATE TABLE {stream} (
     key        {key_type},
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
     version    bigint NOT NULL DEFAULT 0,
-    -- No search looks for entries d and l by a center: they have the default, which no center has.
-    center     int NOT NULL DEFAULT 2147483647,
+    -- Null in entries d and l, for which no search looks by a center.
+    center     int CHECK (center IS NOT NULL OR op IN ('d', 'l')),
     geometry   bit({geometry_bits}),
     marks      bit({mark_bits}),
     written_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(written_at)),
     -- True where the entry replaces nothing: no list and no earlier entry has its key, or its op is l.
-    {included_stream}
+    {included included_# ~,}
     fresh      boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);

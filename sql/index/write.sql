@@ -61,8 +61,7 @@ RETURNS TABLE (op "char", version bigint, center int, geometry bit, marks bit, f
 LANGUAGE sql STABLE
 AS $body$
     SELECT CASE WHEN $2 IS NULL THEN 'd' ELSE 'u' END::"char", (SELECT i.version FROM foh.index i WHERE i.id = {id}),
-           -- A deleted row has the center that the stream has by default, a far row the center 0.
-           coalesce(p.center, CASE WHEN $2 IS NULL THEN 2147483647 ELSE 0 END), p.geometry, p.marks,
+           CASE WHEN $2 IS NOT NULL THEN coalesce(p.center, 0) END, p.geometry, p.marks,
            -- Looked up in the snapshot that the version is read in. A transaction that keeps an older snapshot does not see what became
            -- of the key, and under SERIALIZABLE this lookup could abort the writer, so there the entry is not marked fresh.
            -- OFFSET 0: a lookup for each key, never all keys at once.
@@ -116,18 +115,18 @@ $body$;
             END IF;
 
 -- foh: fragment updated, if row_triggers
-(SELECT s.*, {key_of_s} AS "foh key", ({key_changed}) OR ({row_moved}) AS "foh moved" FROM (SELECT NEW.*) s OFFSET 0)
+(SELECT s.*, {row s.@} AS "foh key", ({each NEW.@ <> OLD.@ OR}) OR ({row_moved}) AS "foh moved" FROM (SELECT NEW.*) s OFFSET 0)
 
 -- foh: fragment updated
 -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
-             (SELECT s.*, {key_of_s_or_o} AS "foh key", {s_is_absent} OR {o_is_absent} OR {moved} AS "foh moved"
-              FROM new_rows s FULL JOIN old_rows o ON {o_is_s} WHERE {s_is_absent} OR {o_is_absent} OR {changed} OFFSET 0)
+             (SELECT s.*, {row coalesce(s.@, o.@)} AS "foh key", {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS "foh moved"
+              FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0)
 
 -- foh: fragment record_updated
 -- What the stream is told of rows s that were updated. "foh moved" says whether more than included columns may have changed. If not, bits and home of
         -- the row are those that it has, and the embedding is not even read.
-        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
-        SELECT s."foh key", r.op, r.version, r.center, r.geometry, r.marks{included_of_s}
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+        SELECT s."foh key", r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
         FROM {updated} s
         LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT s."foh moved" THEN s."foh key" END) k ON true
         CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
@@ -137,13 +136,13 @@ $body$;
 -- foh: fragment record_rows, if row_triggers
 -- Row triggers. Reads deferred and nested; sets touched, the keys to record.
     IF TG_OP = 'INSERT' THEN
-        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[{key_of_new}] END;
+        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[{row NEW.@}] END;
     ELSIF TG_OP = 'DELETE' THEN
-        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[{key_of_old}] END;
-    ELSIF {key_changed} THEN
-        touched := ARRAY[{key_of_new}, {key_of_old}];
+        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[{row OLD.@}] END;
+    ELSIF {each NEW.@ <> OLD.@ OR} THEN
+        touched := ARRAY[{row NEW.@}, {row OLD.@}];
     ELSIF {row_changed} THEN
-        touched := ARRAY[{key_of_new}];
+        touched := ARRAY[{row NEW.@}];
     END IF;
     IF touched IS NULL THEN
         RETURN NULL;
@@ -151,24 +150,24 @@ $body$;
         -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
         INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
     ELSIF nested THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-        FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                  SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
+        FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                  SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, false) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
-        SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
+        SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM (SELECT NEW.*) s OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
+        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM (SELECT NEW.*) s OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     ELSE
         {record_updated}
-        IF {key_changed} THEN
+        IF {each NEW.@ <> OLD.@ OR} THEN
             INSERT INTO {stream} (key, op, version)
-            SELECT {key_of_old}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
+            SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
         END IF;
     END IF;
 
@@ -176,33 +175,33 @@ $body$;
 -- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
     IF deferred OR nested THEN
         IF TG_OP = 'INSERT' THEN
-            touched := ARRAY(SELECT {key_of_n} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
+            touched := ARRAY(SELECT {row n.@} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
         ELSIF TG_OP = 'DELETE' THEN
-            touched := ARRAY(SELECT {key_of_o} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
+            touched := ARRAY(SELECT {row o.@} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
         ELSE
-            touched := ARRAY(SELECT {key_of_s_or_o} FROM new_rows s FULL JOIN old_rows o ON {o_is_s}
-                             WHERE {s_is_absent} OR {o_is_absent} OR {changed});
+            touched := ARRAY(SELECT {row coalesce(s.@, o.@)} FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
+                             WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed});
         END IF;
         IF deferred THEN
             -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
             INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
         ELSE
-            INSERT INTO {stream} (key, op, version, center, geometry, marks{included_names})
-            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included_of_v}
-            FROM (SELECT e.key, w.x, w.labels{included_of_w} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                      SELECT {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+            INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
+            FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
                  LATERAL {record}(v.key, v.x, v.labels, false) r;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included_names})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included_of_v}
-        FROM (SELECT {key_of_s} AS key, {vector_once} AS x, {labels_of} AS labels{included_of_s} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
+        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
              LATERAL {record}(v.key, v.x, v.labels, true) r;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
-        SELECT {key_of_o}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
+        SELECT {row o.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
     -- Most updates change nothing that the index knows, and to look for it costs less than to start the statement that records.
-    ELSIF EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {o_is_s} WHERE {s_is_absent} OR {o_is_absent} OR {changed}) THEN
+    ELSIF EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed}) THEN
         {record_updated}
     END IF;
 
@@ -291,26 +290,26 @@ BEGIN
         END IF;
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN
-        IF TG_OP <> 'UPDATE' OR {labels_key_of_new} IS DISTINCT FROM {labels_key_of_old} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
+        IF TG_OP <> 'UPDATE' OR {row NEW.&} IS DISTINCT FROM {row OLD.&} OR NEW.{label_column} IS DISTINCT FROM OLD.{label_column} THEN
             INSERT INTO {stream} (key, op, fresh)
             SELECT t.key, 'l', true
-            FROM (SELECT {labels_key_of_new} AS key WHERE TG_OP <> 'DELETE' UNION SELECT {labels_key_of_old} WHERE TG_OP <> 'INSERT') t
+            FROM (SELECT {row NEW.&} AS key WHERE TG_OP <> 'DELETE' UNION SELECT {row OLD.&} WHERE TG_OP <> 'INSERT') t
             WHERE t.key IS NOT NULL;
         END IF;
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {stream} (key, op, fresh)
-        SELECT DISTINCT {labels_key_of_n}, 'l'::"char", true FROM new_rows n WHERE {labels_key_of_n} IS NOT NULL;
+        SELECT DISTINCT {row n.&}, 'l'::"char", true FROM new_rows n WHERE {row n.&} IS NOT NULL;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, fresh)
-        SELECT DISTINCT {labels_key_of_o}, 'l'::"char", true FROM old_rows o WHERE {labels_key_of_o} IS NOT NULL;
+        SELECT DISTINCT {row o.&}, 'l'::"char", true FROM old_rows o WHERE {row o.&} IS NOT NULL;
     ELSE
         INSERT INTO {stream} (key, op, fresh)
         SELECT t.key, 'l', true
-        FROM (SELECT a.key FROM (SELECT {labels_key_of_n} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
-                                 SELECT {labels_key_of_o}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
+        FROM (SELECT a.key FROM (SELECT {row n.&} AS key, n.{label_column} FROM new_rows n EXCEPT ALL
+                                 SELECT {row o.&}, o.{label_column} FROM old_rows o) a WHERE a.key IS NOT NULL
               UNION
-              SELECT b.key FROM (SELECT {labels_key_of_o} AS key, o.{label_column} FROM old_rows o EXCEPT ALL
-                                 SELECT {labels_key_of_n}, n.{label_column} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
+              SELECT b.key FROM (SELECT {row o.&} AS key, o.{label_column} FROM old_rows o EXCEPT ALL
+                                 SELECT {row n.&}, n.{label_column} FROM new_rows n) b WHERE b.key IS NOT NULL) t;
     END IF;
     RETURN NULL;
 END

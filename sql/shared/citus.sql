@@ -208,7 +208,6 @@ BEGIN
         'home_type', home_type::text,
         'home_of_e', format(CASE WHEN foh._has_record_key(i) THEN '(e.key).k%s%s' ELSE 'e.key%2$s' END, home, foh._collate(i.source, i.key[home])),
         'home_collate', foh._collate(i.source, i.key[home]),
-        'key_count', cardinality(i.key),
         'key_recorded', quote_literal((SELECT array_agg(format('%s %s', k.name, k.type)) FROM unnest(i.key, i.key_types) AS k (name, type))),
         -- The nodes and the coordinator must write dates in a form that the others read, whatever their settings say.
         'iso_dates', CASE WHEN i.key_types && ARRAY['date', 'timestamp', 'timestamptz']::regtype[] THEN E'\nSET datestyle = ISO' ELSE '' END,
@@ -218,7 +217,7 @@ BEGIN
         -- The distance of what was noted, by the index's metric. Cosine: the vectors that were noted have length one, and reach is a product.
         'noted_distance', CASE i.distance WHEN 'cosine' THEN '1 + reach' ELSE 'reach' END,
         'labels_text', coalesce(quote_literal(i.labels), 'NULL'),
-        'included_columns', quote_literal(columns.present),
+        'included_recorded', quote_literal(columns.present),
         -- The values that a condition asks the distribution column for, out of its tests (see foh._matched): their shards alone are asked. Null
         -- where it asks for none.
         'homes_asked', CASE WHEN columns.home_at IS NULL THEN 'NULL' ELSE format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.home_at, home_type) END,

@@ -170,53 +170,16 @@ AS $function$
     FROM unnest(i.key) WITH ORDINALITY AS k (name, at)
 $function$;
 
--- What templates write for the columns of a key one by one. A statement about a distributed table must not name the composite type, which
--- the nodes lack; there a key is the columns k1, k2 and so on.
---   key_parts                   the columns, for {each ...}: see foh._render
---   key_of_u, key_of_variables  the key, made of the columns of u, or of the variables key_1, key_2 ...
---   keys_split                  an array for each column, keys_1, keys_2 ..., of the keys e.key
---   s_is_among                  the condition that s is the row of one of the keys in the arrays $1, $2 ...
---   parts_of_after              the columns of the key after; s_is_after_parts: the condition that s stands after them, given behind these arrays
-CREATE OR REPLACE FUNCTION foh._key_part_names(i foh.index) RETURNS jsonb
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-SET quote_all_identifiers = off
-AS $function$
-    SELECT jsonb_build_object(
-        'key_parts', jsonb_agg(jsonb_build_object('name', quote_ident(k.name), 'type', k.type, 'at', k.at) ORDER BY k.at),
-        'key_of_variables', format(k.made, string_agg('key_' || k.at, ', ' ORDER BY k.at)),
-        'key_of_u', format(k.made, string_agg('u.k' || k.at, ', ' ORDER BY k.at)),
-        'keys_split', string_agg(format('pg_catalog.array_agg(%s) AS keys_%s', format(k.part_of, 'e.key'), k.at), ', ' ORDER BY k.at),
-        'given_as_k', string_agg(format('pg_catalog.unnest($%s) AS k%s', k.at + 5, k.at), ', ' ORDER BY k.at),
-        'answered_as_k', string_agg(format('pg_catalog.unnest(answer[%s]::%s[]) AS k%s', k.at + 2, k.type, k.at), ', ' ORDER BY k.at),
-        's_is_among', CASE WHEN count(*) = 1 THEN min(format('s.%I = ANY ($1%s)', k.name, k.collation))
-                           ELSE format('(%s) IN (SELECT * FROM unnest(%s))', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('$%s', k.at), ', ' ORDER BY k.at)) END,
-        'parts_of_key', string_agg(format(k.part_of, 'key'), ', ' ORDER BY k.at),
-        'parts_of_after', string_agg(format(k.part_of, 'after'), ', ' ORDER BY k.at),
-        'after_variables', string_agg(format('after_%s %s := %s;', k.at, k.type, format(k.part_of, 'after_key')), ' ' ORDER BY k.at),
-        's_is_after_variables', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('after_%s%s', k.at, k.collation), ', ' ORDER BY k.at)),
-        's_is_after_parts', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
-                                   string_agg(format('$%s%s', cardinality(i.key) + k.at, k.collation), ', ' ORDER BY k.at))
-    )
-    FROM (SELECT k.name, k.type, k.at, foh._collate(i.source, k.name) AS collation,
-                 CASE WHEN foh._has_record_key(i) THEN format('(%%s).k%s', k.at) ELSE '%s' END AS part_of,
-                 CASE WHEN foh._has_record_key(i) THEN 'ROW(%s)::' || replace(foh._key_type(i), '%', '%%') ELSE '%s' END AS made
-          FROM unnest(i.key, i.key_types) WITH ORDINALITY AS k (name, type, at)) k
-    GROUP BY k.made
-$function$;
-
--- What templates write for the key. s, n, o, r, NEW, OLD are rows of the source; e.key is a key in a table of ours. In a statement about both,
--- the columns are compared one by one: so the application's index serves, and PostgreSQL leaves out partitions.
---   key_of_s, key_of_n, ...    the key of that row, as the tables of the index have it
+-- What templates write for the key beside patterns (see foh._pattern). s is a row of the source; e.key is a key in a table of ours. In a statement about
+-- both, the columns are compared one by one: so the application's index serves, and PostgreSQL leaves out partitions. A statement about a
+-- distributed table must not name the composite type, which the nodes lack; there a key is the columns k1, k2 and so on.
 --   s_is_e                     the condition that s is the row of e.key
---   e_columns, s_columns       the key under the columns of a result
---   returned_keys              the same, out of an array named keys
---   s_is_after                 the condition that s stands after the key $2, in the order of keys
 --   source_of_key              after FROM: the row s of e.key
 --   source_of_keys, _of_found  after FROM: the rows s of an array of keys: $1, or one named keys
 --   source_of_near             the same in a search, whose search_path is its caller's: of near.keys, with key and embedding of each row
---   o_is_s, s_is_absent ...    in a full join of rows after (s) and before (o) a write
---   labels_key_of_n ...        the key that a row of the table of labels refers to
+--   label_is_s                 the condition that t, of the table of labels, belongs to s
+--   s_is_among                 the condition that s is the row of one of the keys whose columns are in the arrays $1, $2 ...
+--   s_is_after_parts           the condition that s stands after the key whose columns are given behind these arrays
 CREATE OR REPLACE FUNCTION foh._key_names(i foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -225,48 +188,41 @@ AS $function$
 DECLARE
     as_row constant boolean := foh._has_record_key(i);
     partitioned constant boolean := coalesce((SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = i.source), false);
-    key_type constant text := foh._key_type(i);
     has_text constant boolean := EXISTS (SELECT FROM unnest(i.key_types) t WHERE t IN ('text'::regtype, 'varchar'::regtype));
     names jsonb;
+    s_is_e text;
 BEGIN
     SELECT jsonb_build_object(
-        's_is_e', string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at),
-        'e_columns', string_agg(k.field, ', ' ORDER BY k.at),
-        's_columns', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
-        'returned_keys', string_agg(CASE WHEN as_row THEN format('(pg_catalog.unnest(keys)).k%s', k.at) ELSE 'pg_catalog.unnest(keys)' END, ', ' ORDER BY k.at),
-        's_is_after', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format(k.part_of, '$2') || k.collation, ', ' ORDER BY k.at)),
+        'has_record_key', as_row,
+        'key_type', foh._key_type(i),
+        'key_columns', jsonb_agg(jsonb_build_object('number', k.at, 'name', quote_ident(k.name), 'type', k.type, 'labels_key', quote_ident(k.labels_key), 'collation', k.collation) ORDER BY k.at),
+        'given_as_k', string_agg(format('pg_catalog.unnest($%s) AS k%s', k.at + 5, k.at), ', ' ORDER BY k.at),
+        'answered_as_k', string_agg(format('pg_catalog.unnest(answer[%s]::%s[]) AS k%s', k.at + 2, k.type, k.at), ', ' ORDER BY k.at),
+        's_is_among', CASE WHEN count(*) = 1 THEN min(format('s.%I = ANY ($1%s)', k.name, k.collation))
+                           ELSE format('(%s) IN (SELECT * FROM unnest(%s))', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('$%s', k.at), ', ' ORDER BY k.at)) END,
+        's_is_after_parts', format('(%s) > (%s)', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at),
+                                   string_agg(format('$%s%s', cardinality(i.key) + k.at, k.collation), ', ' ORDER BY k.at)),
+        'label_is_s', string_agg('t.' || quote_ident(k.labels_key) || format(' = s.%I%s', k.name, foh._collate(i.labels_from, k.labels_key)), ' AND ' ORDER BY k.at))
+    INTO names
+    FROM (SELECT k.*, foh._collate(i.source, k.name) AS collation FROM unnest(i.key, i.key_types, i.labels_key) WITH ORDINALITY AS k (name, type, labels_key, at)) k;
+    s_is_e := foh._pattern('each', 's.@ OPERATOR(pg_catalog.=) <e.key>^ AND', names);
+    RETURN names || jsonb_build_object(
+        's_is_e', s_is_e,
+        'source_of_key', format('%s s WHERE %s', i.source_name, s_is_e),
         'source_of_keys', foh._source_of_keys(i, '$1'),
         'source_of_found', foh._source_of_keys(i, 'keys'),
         -- One scan for all keys is cheaper than a lookup for each, but would go through every partition.
         'source_of_near', CASE WHEN as_row OR partitioned
             THEN format('(SELECT pg_catalog.unnest(near.keys) AS key) e CROSS JOIN LATERAL (SELECT %s, s.%I FROM %s s WHERE %s OFFSET 0) s WHERE true',
-                        string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), i.embedding, i.source_name,
-                        string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at))
-            ELSE min(format('%s s WHERE s.%I OPERATOR(pg_catalog.=) ANY (near.keys%s)', i.source_name, k.name, k.collation)) END,
+                        foh._pattern('each', 's.@', names), i.embedding, i.source_name, s_is_e)
+            ELSE format('%s s WHERE %s', i.source_name, foh._pattern('each', 's.@ OPERATOR(pg_catalog.=) ANY (near.keys^)', names)) END,
         'source_of_matching', CASE WHEN as_row OR partitioned
             THEN format('(SELECT unnest(keys) AS key) e CROSS JOIN LATERAL (SELECT s.* FROM %s s WHERE %s OFFSET 0) s WHERE true', i.source_name,
-                        string_agg(format('s.%I = %s', k.name, k.of_e), ' AND ' ORDER BY k.at))
-            ELSE min(format('%s s WHERE s.%I = ANY (keys%s)', i.source_name, k.name, k.collation)) END,
-        'source_of_key', format('%s s WHERE %s', i.source_name, string_agg(format('s.%I OPERATOR(pg_catalog.=) %s', k.name, k.of_e), ' AND ' ORDER BY k.at)),
-        'key_changed', string_agg(format('NEW.%1$I <> OLD.%1$I', k.name), ' OR ' ORDER BY k.at),
-        'o_is_s', string_agg(format('o.%1$I = s.%1$I', k.name), ' AND ' ORDER BY k.at),
-        's_is_absent', min(format('s.%I IS NULL', k.name)) FILTER (WHERE k.at = 1),
-        'o_is_absent', min(format('o.%I IS NULL', k.name)) FILTER (WHERE k.at = 1),
-        'key_of_s_or_o', CASE WHEN as_row THEN format('ROW(%s)::%s', string_agg(format('coalesce(s.%1$I, o.%1$I)', k.name), ', ' ORDER BY k.at), key_type)
-                              ELSE min(format('coalesce(s.%1$I, o.%1$I)', k.name)) END,
-        'label_is_s', string_agg('t.' || quote_ident(k.labels_key) || format(' = s.%I%s', k.name, foh._collate(i.labels_from, k.labels_key)), ' AND ' ORDER BY k.at))
-    INTO names
-    FROM (SELECT k.*, c.collation, c.part_of, format(c.part_of, 'e.key') AS field, format(c.part_of, 'e.key') || c.collation AS of_e
-          FROM unnest(i.key, i.key_types, i.labels_key) WITH ORDINALITY AS k (name, type, labels_key, at)
-          CROSS JOIN LATERAL (SELECT foh._collate(i.source, k.name) AS collation, CASE WHEN as_row THEN format('(%%s).k%s', k.at) ELSE '%s' END AS part_of) c) k;
-    SELECT names || jsonb_object_agg('key_of_' || lower(a), foh._key_of(i, a, i.key))
-                 || coalesce(jsonb_object_agg('labels_key_of_' || lower(a), foh._key_of(i, a, i.labels_key)) FILTER (WHERE i.labels_key IS NOT NULL), '{}') INTO names
-    FROM unnest(ARRAY['s', 'n', 'o', 'r', 'NEW', 'OLD']) a;
-    RETURN names || jsonb_build_object(
-        'key_type', key_type,
+                        foh._pattern('each', 's.@ = <e.key>^ AND', names))
+            ELSE format('%s s WHERE %s', i.source_name, foh._pattern('each', 's.@ = ANY (keys^)', names)) END,
         'our_collate', CASE WHEN has_text AND NOT as_row THEN ' COLLATE "default"' ELSE '' END,
         -- A digest of the key, as Keys.shares computes it in Python from the same bytes. A database in SQL_ASCII may hold bytes that are not valid UTF8.
-        'key_digest', CASE WHEN as_row THEN format('encode(sha256(record_send(ROW(%s))), ''hex'')', names ->> 's_columns')
+        'key_digest', CASE WHEN as_row THEN format('encode(sha256(record_send(ROW(%s))), ''hex'')', foh._pattern('each', 's.@', names))
                            ELSE format('encode(sha256(convert_to(s.%I::text, %L)), ''hex'')', i.key[1], CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END) END,
         -- Where the key has the name of a column of ours, that column gets another one.
         'distance_name', CASE WHEN 'distance' = ANY (i.key) THEN 'foh_distance' ELSE 'distance' END,

@@ -104,33 +104,17 @@ BEGIN
 END
 $function$;
 
--- What the placeholders stand for that have to do with included columns; see foh._names. A name ends in what the columns are read from:
---   included               what foh._matched must know of them, by name: the place of each among them, its type, and the type it is kept in
---   included_names         our columns, after others in a list
---   included_of_s, _v, _w  their values, after others: from a row s of the source, from v or w, which have our columns
---   included_texts_...     their values as an array of text
---   included_unnested      our columns of a list l, one row for each entry
---   included_lists, included_stream, included_typed    their definitions
+-- What the placeholders stand for that have to do with included columns; see foh._names. included: what foh._matched must know of them, by name: the
+-- place of each among them, its type, and the type it is kept in. included_columns: for patterns.
 CREATE OR REPLACE FUNCTION foh._included_names(i foh.index) RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT jsonb_build_object(
-        'included', coalesce(jsonb_object_agg(c.name, c.known) FILTER (WHERE c.name IS NOT NULL), '{}')::text,
-        'included_names', coalesce(string_agg(', ' || c.ours, ''), ''),
-        'included_of_s', coalesce(string_agg(format(', s.%I::%s AS %s', c.name, c.kept, c.ours), ''), ''),
-        'included_of_v', coalesce(string_agg(', v.' || c.ours, ''), ''),
-        'included_of_w', coalesce(string_agg(', w.' || c.ours, ''), ''),
-        'included_texts_s', format('ARRAY[%s]::text[]', string_agg(format('s.%I::%s::text', c.name, c.kept), ', ')),
-        'included_texts_t', format('ARRAY[%s]::text[]', string_agg(format('t.%s::text', c.ours), ', ')),
-        'included_texts_u', format('ARRAY[%s]::text[]', string_agg(format('u.%s::text', c.ours), ', ')),
-        'included_unnested', coalesce(string_agg(format(', unnest(l.%1$s) AS %1$s', c.ours), ''), ''),
-        'included_lists', coalesce(string_agg(format('%s %s[],', c.ours, c.kept), ' '), ''),
-        'included_stream', coalesce(string_agg(format('%s %s,', c.ours, c.kept), ' '), ''),
-        'included_typed', coalesce(string_agg(format(', %s %s', c.ours, c.kept), ''), ''))
-    FROM (SELECT c ->> 'name' AS name, c ->> 'kept' AS kept, 'included_' || (c ->> 'slot') AS ours,
-                 jsonb_build_object('name', c -> 'name', 'at', at, 'type', c -> 'type', 'kept', c -> 'kept', 'enum', c -> 'enum') AS known
-          FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (c, at) ORDER BY c.at) c
+        'included', coalesce(jsonb_object_agg(c.value ->> 'name', jsonb_build_object('name', c.value -> 'name', 'at', c.at, 'type', c.value -> 'type', 'kept', c.value -> 'kept',
+                                                                                     'enum', c.value -> 'enum')) FILTER (WHERE c.value IS NOT NULL), '{}')::text,
+        'included_columns', coalesce(jsonb_agg(jsonb_build_object('number', c.value ->> 'slot', 'name', quote_ident(c.value ->> 'name'), 'type', c.value ->> 'kept') ORDER BY c.at), '[]'))
+    FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at)
 $function$;
 
 -- What the placeholders of fragment near_body stand for that have to do with conditions: nothing in near, and in near_matching (matching) what reads

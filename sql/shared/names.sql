@@ -111,7 +111,7 @@ BEGIN
         'tables_readable', concat_ws(' AND ', format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.source_name),
                                      CASE WHEN i.labels_from IS NOT NULL THEN format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.labels_from_name) END));
     quantize := objects ->> 'quantize';
-    RETURN objects || keys || i.options || foh._ranking() || foh._key_part_names(i) || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
+    RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,
         'name', quote_literal(i.name),
         'vector', v,
@@ -166,7 +166,6 @@ BEGIN
         'query_looks', format(quantized, v, quantize, format(compared, v, 'vector', quote_literal('[0]')), 'true'),
         'signature_bits', signature_bits,
         'signature_zeros', CASE WHEN signature_bits = 0 THEN 'B''''' ELSE format('B''%s''', repeat('0', 64)) END,
-        'signature_mask', format('B''%s%s''', repeat('1', signature_bits), repeat('0', i.bits)),
         'code_mask', format('B''%s%s''', repeat('0', signature_bits), repeat('1', i.bits)),
         'mark_bits', mark_bits,
         'row_marks', CASE WHEN signature_bits = 0 THEN 'b.code' ELSE format('coalesce(b.signature, B''%s'') || b.code', repeat('0', 64)) END,

@@ -1,7 +1,7 @@
 -- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
 
 -- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. {source_text} is {source} as a literal, and an
--- option without a value is NULL. {each k# ~} is written for every column of the key: # is its number, ~ its type and @ its name. Names of columns
+-- option without a value is NULL. {each ...}, {row ...} and {included ...} are patterns: see foh._pattern. Names of columns
 -- and tables may have anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and
 -- $sql$ of the template get a tag that is in no name.
 CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
@@ -10,16 +10,17 @@ SET search_path = pg_catalog, pg_temp
 SET standard_conforming_strings = on
 AS $function$
 DECLARE
+    placeholder constant text := '[a-z_0-9]+|(?:each|row|included) [^{}]+';
     filled jsonb;
     missing text;
     tag text := '';
 BEGIN
-    SELECT jsonb_object_agg(m.name, CASE WHEN m.name LIKE 'each %' THEN foh._each(substr(m.name, 6), names -> 'key_parts')
+    SELECT jsonb_object_agg(m.name, CASE WHEN m.name LIKE '% %' THEN foh._pattern(split_part(m.name, ' ', 1), substr(m.name, strpos(m.name, ' ') + 1), names)
                                          WHEN names ? m.name THEN coalesce(names ->> m.name, 'NULL') ELSE quote_literal(names ->> m.named) END),
-           string_agg(m.name, ', ') FILTER (WHERE m.name NOT LIKE 'each %' AND NOT names ? m.name AND NOT names ? m.named)
+           string_agg(m.name, ', ') FILTER (WHERE m.name NOT LIKE '% %' AND NOT names ? m.name AND NOT names ? m.named)
     INTO filled, missing
     FROM (SELECT DISTINCT p.m[1] AS name, regexp_replace(p.m[1], '_text$', '') AS named
-          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{([a-z_0-9]+|each [^{}]+)\}', 'g') AS p (m)
+          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{(' || placeholder || ')\}', 'g') AS p (m)
           WHERE NOT starts_with(ltrim(line), '--')) m;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
@@ -29,21 +30,29 @@ BEGIN
     END LOOP;
     template := replace(replace(template, '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$');
     RETURN (SELECT string_agg(CASE WHEN starts_with(ltrim(t.line), '--') THEN t.line ELSE coalesce((
-                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{([a-z_0-9]+|each [^{}]+)\}$'), m[1]), '' ORDER BY n)
-                       FROM regexp_matches(t.line, '(\{(?:[a-z_0-9]+|each [^{}]+)\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
+                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{(' || placeholder || ')\}$'), m[1]), '' ORDER BY n)
+                       FROM regexp_matches(t.line, '(\{(?:' || placeholder || ')\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
             FROM string_to_table(template, E'\n') WITH ORDINALITY AS t (line, number));
 END
 $function$;
 
--- A pattern of a template, written for every column of the key. Conditions end with AND, declarations with a semicolon. Names come last: they may
--- have anything in them.
-CREATE OR REPLACE FUNCTION foh._each(pattern text, parts jsonb) RETURNS text
+-- A pattern of a template, written for every column: {each s.@} of the key, {included s.@} of what the index includes, which may be nothing;
+-- {row s.@} is the key of a row, made of these columns, as the tables of the index hold it. In a pattern # is the number of a column (of an included
+-- one: of our column that holds it), ~ its type in our tables, @ its name, & its name in the table of labels and ^ its collation as a clause. <k> is
+-- that column of the key k. Conditions end with AND or OR, declarations with a semicolon or a comma; what begins with a comma stands after other columns.
+CREATE OR REPLACE FUNCTION foh._pattern(kind text, pattern text, names jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT string_agg(replace(replace(replace(regexp_replace(pattern, ' AND$', ''), '#', p ->> 'at'), '~', p ->> 'type'), '@', p ->> 'name'),
-                      CASE WHEN pattern LIKE '% AND' THEN ' AND ' WHEN pattern LIKE '%;' THEN ' ' ELSE ', ' END ORDER BY p -> 'at')
-    FROM jsonb_array_elements(parts) p
+    SELECT CASE WHEN kind = 'row' AND (names ->> 'has_record_key')::boolean THEN format('ROW(%s)::%s', w.written, names ->> 'key_type') ELSE coalesce(w.written, '') END
+    FROM (SELECT string_agg(c.written, CASE WHEN pattern LIKE '% AND' THEN ' AND ' WHEN pattern LIKE '% OR' THEN ' OR ' WHEN pattern LIKE ',%' THEN ''
+                                            WHEN pattern LIKE '%;' OR pattern LIKE '%,' THEN ' ' ELSE ', ' END ORDER BY c.at) AS written
+          FROM (SELECT p.at, (SELECT string_agg(CASE m[1] WHEN '#' THEN p.of ->> 'number' WHEN '~' THEN p.of ->> 'type' WHEN '@' THEN p.of ->> 'name'
+                                                          WHEN '&' THEN p.of ->> 'labels_key' WHEN '^' THEN p.of ->> 'collation' ELSE m[1] END, '' ORDER BY n)
+                              FROM regexp_matches(regexp_replace(regexp_replace(pattern, ' (AND|OR)$', ''), '<([^<> ]+)>',
+                                                                 CASE WHEN (names ->> 'has_record_key')::boolean THEN '(\1).k#' ELSE '\1' END, 'g'),
+                                                  '([#~@&^]|[^#~@&^]+)', 'g') WITH ORDINALITY AS x (m, n)) AS written
+                FROM jsonb_array_elements(CASE kind WHEN 'included' THEN names -> 'included_columns' ELSE names -> 'key_columns' END) WITH ORDINALITY AS p (of, at)) c) w
 $function$;
 
 -- Makes the tables of an index, and the first model in them.
