@@ -15,9 +15,8 @@ from foh_pg.clustering import unit
 from lab.dataset import Dataset
 from lab.protocol import NEAREST, Split
 
-# Where precision is taken, and the levels of recall of a curve.
+# Where precision is taken.
 RANKS = (1, 10, 100, 1000)
-RECALL_LEVELS = np.linspace(0.05, 1, 20)
 
 # Queries whose distances to the whole base exist at once.
 BLOCK_QUERIES = 64
@@ -33,8 +32,6 @@ class Quality:
     mean_average_precision: float
     # For each k, of each query the share of relevant rows among the first k.
     shares: dict[int, npt.NDArray[np.float64]]
-    # Precision at each of `RECALL_LEVELS`.
-    curve: npt.NDArray[np.float64]
     # recall, both, distance: of the first ten; see `foh_pg.arrays.metrics.judge`; the mean cosine distance.
     recall: float
     both: float
@@ -75,7 +72,6 @@ def measure(blocks: Blocks, split: Split) -> Quality:
     """
     relevance = Relevance.of(split.data, split.queries, split.base)
     averages: list[float] = []
-    curves: list[npt.NDArray[np.float64]] = []
     hits: dict[int, list[float]] = {k: [] for k in RANKS if k <= len(split.base)}
     near: list[float] = []
     alike: list[float] = []
@@ -95,11 +91,9 @@ def measure(blocks: Blocks, split: Split) -> Quality:
             # A query with nothing to find says nothing about a ranking.
             if len(precision):
                 averages.append(float(precision.mean()))
-                curves.append(precision[np.ceil(RECALL_LEVELS * len(precision)).astype(int) - 1])
     return Quality(
         float(np.mean(averages)) if averages else float("nan"),
         {k: np.array(found) for k, found in hits.items()},
-        np.mean(curves, axis=0) if curves else np.full(len(RECALL_LEVELS), np.nan),
         mean_of(near),
         mean_of(alike),
         float(np.mean(far)),

@@ -275,5 +275,4 @@ def _figures(quality: relevance.Quality) -> Record:
         "recall10": round(quality.recall, 5),
         "both10": round(quality.both, 5),
         "distance10": round(quality.distance, 5),
-        "curve": [round(float(value), 4) for value in quality.curve],
     }

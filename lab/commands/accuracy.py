@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from foh_pg.arrays.threads import one_thread
 from lab import data as datasets
-from lab import environment, plots
+from lab import environment
 from lab.accuracy import experiments as measured
 from lab.accuracy import methods
-from lab.commands.delivery import data_file, deliver, html_file, json_file, read_bits
+from lab.commands.delivery import data_file, deliver, json_file, read_bits
 from lab.dataset import Dataset
 from lab.protocol import Protocol
 from lab.summary import Report
@@ -42,7 +42,6 @@ QUICK_BITS = "32,64"
 )
 @click.option("--quick", is_flag=True, help="Two minutes: one seed, 32,64 bits, few rows.")
 @json_file
-@html_file
 def accuracy(
     data: str,
     bits: str,
@@ -52,15 +51,12 @@ def accuracy(
     extras: bool,
     quick: bool,
     json: Path | None,
-    html: Path | None,
     **sizes: Any,
 ) -> None:
     """Rank a base by codes: mAP, precision, recall and training time of every method.
 
     Prints tables. Figures come with data set, seeds, versions and machine.
     """
-    if html is not None:
-        plots.require()
     protocol = Protocol(**sizes)
     if quick:
         protocol, bits, seeds = QUICK, QUICK_BITS if bits == "16,32,48,64,128" else bits, 1
@@ -74,7 +70,7 @@ def accuracy(
     loaded = datasets.load(data)
     with one_thread():
         result = run_plan(loaded, settings)
-    deliver(result, json, html)
+    deliver(result, json)
 
 
 def run_plan(data: Dataset, settings: measured.Settings, name: str = "accuracy") -> Report:

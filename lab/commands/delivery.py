@@ -23,20 +23,15 @@ json_file = click.option(
     type=click.Path(path_type=Path),
     help="Write everything measured to this file; - for standard output.",
 )
-html_file = click.option(
-    "--html", type=click.Path(path_type=Path), help="Write a page with tables and plots to this file."
-)
 
 
-def deliver(result: Report, json: Path | None, html: Path | None = None) -> None:
-    """Write the files that were asked for and print the tables, or nothing but JSON where it goes to -."""
+def deliver(result: Report, json: Path | None) -> None:
+    """Write the file that was asked for and print the tables, or nothing but JSON where it goes to -."""
     if json is not None and str(json) == "-":
         click.echo(formats.to_json(result))
         return
     if json is not None:
         formats.write_json(result, json)
-    if html is not None:
-        formats.write_html(result, html)
     formats.print_tables(result, Console(width=None if sys.stdout.isatty() else 200, highlight=False))
 
 

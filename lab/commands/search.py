@@ -13,10 +13,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from foh_pg.errors import InputError
 from lab import data as datasets
-from lab import environment, plots
-from lab.commands.delivery import data_file, deliver, html_file, json_file
+from lab import environment
+from lab.commands.delivery import data_file, deliver, json_file
 from lab.dataset import Dataset
-from lab.search import curves as search_plots
+from lab.search import frontier
 from lab.search.benchmark import Settings, measure_filters, run
 from lab.search.line_up import NAMES
 from lab.summary import Report
@@ -61,7 +61,6 @@ MOST_CLIENTS = 64
 )
 @click.option("--quick", is_flag=True, help="Two minutes: fewer contenders and rows.")
 @json_file
-@html_file
 @click.option(
     "--png",
     type=click.Path(path_type=Path),
@@ -72,7 +71,6 @@ def search(
     contenders: str,
     clients: str,
     json: Path | None,
-    html: Path | None,
     png: Path | None,
     **given: Any,
 ) -> None:
@@ -83,8 +81,8 @@ def search(
     and the paper's updating time and query time stage by stage, on a server of the benchmark's own. All
     contenders take turns, so that they see the same machine.
     """
-    if html is not None or png is not None:
-        plots.require()
+    if png is not None:
+        frontier.require()
     settings = Settings(**given, clients=read_clients(clients), contenders=read_contenders(contenders))
     loaded = datasets.load(data)
     if settings.quick:
@@ -99,8 +97,8 @@ def search(
         settings = replace(settings, rows=None)
     result = _run(loaded, settings)
     if png is not None:
-        search_plots.write_png(result, png)
-    deliver(result, json, html)
+        frontier.write_png(result, png)
+    deliver(result, json)
 
 
 def _run(data: Dataset, settings: Settings) -> Report:

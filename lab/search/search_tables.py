@@ -9,7 +9,7 @@ import numpy as np
 
 from foh_pg.arrays.metrics import BOTH_IS, PRECISION_IS, RECALL_IS
 from lab.search import work_tables
-from lab.search.curves import HNSW
+from lab.search.frontier import HNSW
 from lab.search.ours import NEAREST
 from lab.summary import Record, Report, Table
 

@@ -15,25 +15,20 @@ pytestmark = pytest.mark.first
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str, bytes]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, bytes]:
     """What one run wrote and printed."""
     directory: Path = tmp_path_factory.mktemp("bench")
-    files = [f"--{kind}={directory / f'out.{kind}'}" for kind in ("json", "html", "png")]
+    files = [f"--{kind}={directory / f'out.{kind}'}" for kind in ("json", "png")]
     arguments = ["--data=digits", "--quick", "--rows=600", "--queries=20", "--bits=32", "--clients=1"]
     result = CliRunner().invoke(app, ["search", *arguments, *files])
     assert result.exit_code == 0, result.output
     content = json.loads((directory / "out.json").read_text())
-    return content, result.stdout, (directory / "out.html").read_text(), (directory / "out.png").read_bytes()
+    return content, result.stdout, (directory / "out.png").read_bytes()
 
 
 @pytest.fixture(scope="module")
-def found(written: tuple[dict[str, Any], str, str, bytes]) -> tuple[dict[str, Any], str, str]:
-    return written[:3]
-
-
-@pytest.fixture(scope="module")
-def picture(written: tuple[dict[str, Any], str, str, bytes]) -> bytes:
-    return written[3]
+def found(written: tuple[dict[str, Any], str, bytes]) -> tuple[dict[str, Any], str]:
+    return written[:2]
 
 
 def select(content: dict[str, Any], experiment: str) -> list[dict[str, Any]]:
@@ -41,7 +36,7 @@ def select(content: dict[str, Any], experiment: str) -> list[dict[str, Any]]:
 
 
 def test_every_part_is_measured(found) -> None:
-    content, printed, _ = found
+    content, printed = found
     for experiment in ("build", "search", "clients", "insert", "stage", "filter", "policy", "stream"):
         assert select(content, experiment), experiment
     for title in ("The first 10", "Several clients", "What an INSERT costs", "Updating time and query time"):
@@ -84,32 +79,20 @@ def test_answers(found) -> None:
 
 
 def test_figures_carry_where_they_come_from(found) -> None:
-    content, printed, page = found
+    content, printed = found
     assert {"postgresql", "pgvector", "foh_pg"} <= set(content["environment"]["versions"])
     assert content["settings"]["rows"] == 600
     origin = " ".join(printed.split())
     for part in ("digits (1797 rows", "rows 600", "seed 0", "postgresql 18", "cores"):
         assert part in origin
-        assert part in page
 
 
-def test_the_page_has_the_curves(found) -> None:
-    _, _, page = found
-    assert page.count("<svg") == 4
-    for name in (
-        *("foh, as learned", "foh, nothing read", "foh, labels 0", "foh, over the dial", "pgvector HNSW"),
-        *("supervised projection", "classify and filter, nearest", "pgvector HNSW on signs"),
-        *("P@10 by label", "recall@10 of the exact nearest"),
-    ):
-        assert name in page
-
-
-def test_the_frontier_as_a_picture(picture: bytes) -> None:
-    assert picture.startswith(b"\x89PNG")
+def test_the_frontier_as_a_picture(written: tuple[dict[str, Any], str, bytes]) -> None:
+    assert written[2].startswith(b"\x89PNG")
 
 
 def test_recall_and_distance_are_in_every_table_of_answers(found) -> None:
-    content, printed, _ = found
+    content, printed = found
     for experiment in ("search", "filter", "policy", "stream", "stage"):
         for record in select(content, experiment):
             assert {"precision", "recall", "distance"} <= set(record)

@@ -11,7 +11,7 @@ from foh_pg.errors import FohError, InputError
 from lab import pgbench
 from lab.commands.search import read_clients
 from lab.search import (
-    curves,
+    frontier,
     inserts,
     search_tables,
     stages,
@@ -167,20 +167,20 @@ def test_everyone_is_in_the_line_up(single):
 
 def test_no_two_curves_look_alike():
     """Not even those that nobody has given a look: who cannot see the color goes by the marker."""
-    looks = curves._looks([*curves._LOOKS, *(f"another {number}" for number in range(12))])
+    looks = frontier._looks([*frontier._LOOKS, *(f"another {number}" for number in range(12))])
     assert len({*looks.values()}) == len(looks)
     ours = [look for name, look in looks.items() if name.startswith("foh, ")]
     assert len({color for color, _ in ours}) == len({marker for _, marker in ours}) == len(ours) == 4
 
 
 def test_curves_join_forms_that_differ_in_one_setting():
-    shown = curves.curves(
+    shown = frontier.curves(
         [
-            record("foh", "probes 10", [3.0], curve="with shortlist"),
+            record("foh", "probes 10", [3.0], curve="with shortlist", recall=0.6),
             record("foh", "default", [2.0], curve="with shortlist"),
             record("foh", "no shortlist", [1.0], curve="Hamming only"),
             record("foh", "shortlist 200", [4.0], curve="shortlist 200"),
-            record("pgvector HNSW", "ef_search 100", [6.0]),
+            record("pgvector HNSW", "ef_search 100", [6.0], recall=0.6),
             record("pgvector HNSW", "ef_search 40", [5.0]),
         ]
     )
