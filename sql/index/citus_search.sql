@@ -267,14 +267,7 @@ BEGIN
         END IF;
     END IF;
     IF match IS NOT NULL THEN
-        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
-        tests := matched.tests;
-        IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
-            -- All rows that pass are of a kind that is wanted: which of them are of the query's kind does not matter.
-            dial := 0;
-        END IF;
-        condition := CASE WHEN filter IS NULL THEN matched.condition
-                          ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
+        {ask_match}
         IF filter IS NULL AND NOT tests OPERATOR(pg_catalog.?) 'labels_none' THEN
             times := 1;
         END IF;
@@ -338,21 +331,8 @@ BEGIN
               FROM (SELECT f.key, f.distance, f.place, near.bits[f.place] AS bits
                     FROM (SELECT pg_catalog.unnest(rows_keys) AS key, pg_catalog.unnest(rows_distances) AS distance, pg_catalog.unnest(rows_places) AS place) f) e
               ORDER BY 3 LIMIT k) t;
-        returned := coalesce(pg_catalog.cardinality(keys), 0);
-        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
-            RETURN;
-        END IF;
-        EXIT WHEN near.exhausted;
-        IF max_distance IS NULL THEN
-            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
-        ELSE
-            -- A look at four times as much that finds no more ends the search, as it does for any other table.
-            more := 4;
-            settled := CASE WHEN condition IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
-        END IF;
+        {look_further}
         reach := least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int;
-        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
         again := true;
     END LOOP;
     RETURN QUERY SELECT (r.f).* FROM (SELECT {exact}(query, k, coalesce(condition, 'true'), params, max_distance) AS f) r;

@@ -32,7 +32,7 @@ $body$;
 
 -- foh: fragment voting_rows
 -- Reads keys, those of the rows that were found.
-            SELECT array_position(keys, {row s.@}) AS place, {labels_read} AS names FROM {source_of_found}
+            SELECT array_position(keys, {row s.@}) AS place, {labels_read} AS names FROM {source_of_matching}
 
 -- foh: fragment voting_rows, if distributed
 -- Reads keys, those of the rows that were found.

@@ -160,6 +160,37 @@ BEGIN
 END
 $body$;
 
+-- foh: fragment ask_match
+-- Reads match and filter; sets what the lists can tell of them, and what rows must fulfil.
+        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
+        tests := matched.tests;
+        IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
+            -- All rows that pass are of a kind that is wanted: which of them are of the query's kind does not matter.
+            dial := 0;
+        END IF;
+        condition := CASE WHEN filter IS NULL THEN matched.condition
+                          ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
+
+-- foh: fragment look_further
+-- Returns keys, distances and scores where there are enough of them, and leaves the loop where the lists have no more. Sets how much more to read.
+        returned := coalesce(pg_catalog.cardinality(keys), 0);
+        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
+            RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
+            RETURN;
+        END IF;
+        EXIT WHEN near.exhausted;
+        IF max_distance IS NULL THEN
+            -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
+            -- says how many more to read.
+            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
+        ELSE
+            -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
+            -- nothing pass says nothing about the distance.
+            more := 4;
+            settled := CASE WHEN condition IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
+        END IF;
+        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+
 -- foh: function search, called by readers
 -- The rows nearest to the query by distance and by labels, with the caller's rights on the source. filter is a condition over the columns
 -- of the source, written by the application's author; values of its users go in through params, which the filter reads as
@@ -226,15 +257,8 @@ BEGIN
         IF NOT foh._intact_in_plan({recorded_columns}) THEN
             PERFORM foh._refuse_if_changed({name}, true);
         END IF;
-        matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
-        tests := matched.tests;
-        IF tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN
-            -- All rows that pass are of a kind that is wanted: which of them are of the query's kind does not matter.
-            dial := 0;
-        END IF;
+        {ask_match}
         typed := filter IS NULL AND {tables_readable};
-        condition := CASE WHEN filter IS NULL THEN matched.condition
-                          ELSE matched.condition OPERATOR(pg_catalog.||) ' AND (' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)' END;
     END IF;
     IF condition IS NOT NULL THEN
         -- Rows may be read below without a look into the lists, which tells a changed table otherwise.
@@ -333,23 +357,7 @@ BEGIN
                   WHERE max_distance IS NULL OR d.distance OPERATOR(pg_catalog.<=) max_distance
                   ORDER BY 3 LIMIT k) t;
         END IF;
-        returned := coalesce(pg_catalog.cardinality(keys), 0);
-        IF returned OPERATOR(pg_catalog.=) k OR returned OPERATOR(pg_catalog.=) settled THEN
-            RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(scores);
-            RETURN;
-        END IF;
-        EXIT WHEN near.exhausted;
-        IF max_distance IS NULL THEN
-            -- Rows are missing: deleted, hidden by a policy or by the filter, or in other lists. The share of rows that passed
-            -- says how many more to read.
-            more := greatest(4, (3::bigint OPERATOR(pg_catalog.*) k) OPERATOR(pg_catalog./) greatest(2 OPERATOR(pg_catalog.*) returned, 1));
-        ELSE
-            -- Or there are no more within that distance: a look at four times as much that finds none says so. A filter that let
-            -- nothing pass says nothing about the distance.
-            more := 4;
-            settled := CASE WHEN condition IS NULL OR returned OPERATOR(pg_catalog.>) 0 THEN returned END;
-        END IF;
-        times := least(times OPERATOR(pg_catalog.*) more, 10000000);
+        {look_further}
         IF tests IS NULL THEN
             near := {near}(query, k, least(near.probes::bigint OPERATOR(pg_catalog.*) more, 10000000)::int, shortlist, recall, dial, times, true);
         ELSE

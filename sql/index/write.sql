@@ -133,6 +133,42 @@ $body$;
                             FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(s."foh key", v.x, v.labels, false) r WHERE k.version IS NULL
                             UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
 
+-- foh: fragment written, if row_triggers
+(SELECT NEW.*)
+
+-- foh: fragment written
+new_rows
+
+-- foh: fragment record_written
+-- What the stream is told of rows that were inserted.
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
+        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {written} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, true) r;
+
+-- foh: fragment record_touched
+-- What the stream is told of rows that are not taken as they were written. Reads deferred, and touched, their keys.
+        IF deferred THEN
+            -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
+            INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
+        ELSE
+            INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
+            FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+                 LATERAL {record}(v.key, v.x, v.labels, false) r;
+        END IF;
+
+-- foh: fragment unknown_index
+-- The first thing in every trigger. Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
+    -- makes the next update read the whole source.
+    IF intact IS NULL THEN
+        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
+        END IF;
+        RETURN NULL;
+    END IF;
+
 -- foh: fragment record_rows, if row_triggers
 -- Row triggers. Reads deferred and nested; sets touched, the keys to record.
     IF TG_OP = 'INSERT' THEN
@@ -146,23 +182,13 @@ $body$;
     END IF;
     IF touched IS NULL THEN
         RETURN NULL;
-    ELSIF deferred THEN
-        -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
-        INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
-    ELSIF nested THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
-        FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                  SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, false) r;
+    ELSIF deferred OR nested THEN
+        {record_touched}
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
         SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
-        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM (SELECT NEW.*) s OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, true) r;
+        {record_written}
     ELSE
         {record_updated}
         IF {each NEW.@ <> OLD.@ OR} THEN
@@ -182,21 +208,9 @@ $body$;
             touched := ARRAY(SELECT {row coalesce(s.@, o.@)} FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
                              WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed});
         END IF;
-        IF deferred THEN
-            -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
-            INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
-        ELSE
-            INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
-            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
-            FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                      SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
-                 LATERAL {record}(v.key, v.x, v.labels, false) r;
-        END IF;
+        {record_touched}
     ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
-        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM new_rows s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, true) r;
+        {record_written}
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO {stream} (key, op, version)
         SELECT {row o.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
@@ -229,14 +243,8 @@ DECLARE
     present_key text;
     touched {key_type}[];
 BEGIN
-    IF intact IS NULL THEN
-        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
-        -- makes the next update read the whole source.
-        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
-            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
-        END IF;
-        RETURN NULL;
-    ELSIF TG_OP = 'TRUNCATE' THEN
+    {unknown_index}
+    IF TG_OP = 'TRUNCATE' THEN
         INSERT INTO {stream} (op, version, center) VALUES ('t', 0, 0);
         RETURN NULL;
     ELSIF NOT intact THEN
@@ -276,14 +284,8 @@ AS $body$
 DECLARE
     intact boolean := {intact}(TG_RELID);
 BEGIN
-    IF intact IS NULL THEN
-        -- Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
-        -- makes the next update read the whole source.
-        IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
-            INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
-        END IF;
-        RETURN NULL;
-    ELSIF TG_OP = 'TRUNCATE' OR NOT intact THEN
+    {unknown_index}
+    IF TG_OP = 'TRUNCATE' OR NOT intact THEN
         IF NOT intact THEN
             RAISE WARNING 'foh: % or the source has changed since index % was created or refreshed', TG_RELID::regclass, {name}
                 USING HINT = format('To bring the index in line, %s.', foh._cure({name}));

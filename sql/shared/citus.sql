@@ -291,10 +291,7 @@ BEGIN
         EXECUTE t.statement;
     END LOOP;
     FOR t IN SELECT format('foh_%s_%s', i.name, lower(e.event)) AS name, e.event, e.rows
-             FROM (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
-                          ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
-                          ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
-                          ('TRUNCATE', '')) AS e (event, rows)
+             FROM foh._events() e
              WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = i.source AND g.tgname = format('foh_%s_%s', i.name, lower(e.event)))
     LOOP
         EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()', t.name, t.event, i.source_name, t.rows, names ->> 'note');

@@ -136,38 +136,15 @@ BEGIN
 END
 $function$;
 
--- An expression for the key of a row: its column, or all its columns as a row of the index's own type. columns: those of the table that
--- the row is of, which has the key under other names where it holds labels.
-CREATE OR REPLACE FUNCTION foh._key_of(i foh.index, alias text, columns name[]) RETURNS text
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT CASE WHEN foh._has_record_key(i) THEN format('ROW(%s)::%s', string_agg(format('%s.%I', alias, c.name), ', ' ORDER BY c.at), foh._key_type(i))
-                ELSE min(format('%s.%I', alias, c.name)) END
-    FROM unnest(columns) WITH ORDINALITY AS c (name, at)
-$function$;
-
 -- The key of a row r by the present names of its columns; null where one is gone, of another type, or may be null.
 CREATE OR REPLACE FUNCTION foh._present_key(index int) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT foh._key_of(i, 'r', k.columns)
-    FROM foh.index i CROSS JOIN LATERAL (SELECT array_agg(p.name::name ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
+    SELECT CASE WHEN foh._has_record_key(i) THEN format('ROW(%s)::%s', k.columns, foh._key_type(i)) ELSE k.columns END
+    FROM foh.index i CROSS JOIN LATERAL (SELECT string_agg(format('r.%I', p.name), ', ' ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
                                          FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role = 'key') k
     WHERE i.id = index AND k.same
-$function$;
-
--- After FROM: the rows s of an array of keys. Rows of a composite type are compared column by column: so the application's index serves.
-CREATE OR REPLACE FUNCTION foh._source_of_keys(i foh.index, keys text) RETURNS text
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT CASE WHEN foh._has_record_key(i)
-                THEN format('unnest(%s) AS e (%s) JOIN %s s ON %s WHERE true', keys, string_agg('k' || k.at, ', ' ORDER BY k.at), i.source_name,
-                            string_agg(format('s.%I = e.k%s%s', k.name, k.at, foh._collate(i.source, k.name)), ' AND ' ORDER BY k.at))
-                ELSE format('%s s WHERE s.%I = ANY (%s%s)', i.source_name, i.key[1], keys, foh._collate(i.source, i.key[1])) END
-    FROM unnest(i.key) WITH ORDINALITY AS k (name, at)
 $function$;
 
 -- What templates write for the key beside patterns (see foh._pattern). s is a row of the source; e.key is a key in a table of ours. In a statement about
@@ -175,7 +152,8 @@ $function$;
 -- distributed table must not name the composite type, which the nodes lack; there a key is the columns k1, k2 and so on.
 --   s_is_e                     the condition that s is the row of e.key
 --   source_of_key              after FROM: the row s of e.key
---   source_of_keys, _of_found  after FROM: the rows s of an array of keys: $1, or one named keys
+--   source_of_keys             after FROM: the rows s of an array of keys, $1
+--   source_of_matching         the same of an array named keys, by a lookup for each where the table is partitioned
 --   source_of_near             the same in a search, whose search_path is its caller's: of near.keys, with key and embedding of each row
 --   label_is_s                 the condition that t, of the table of labels, belongs to s
 --   s_is_among                 the condition that s is the row of one of the keys whose columns are in the arrays $1, $2 ...
@@ -209,8 +187,8 @@ BEGIN
     RETURN names || jsonb_build_object(
         's_is_e', s_is_e,
         'source_of_key', format('%s s WHERE %s', i.source_name, s_is_e),
-        'source_of_keys', foh._source_of_keys(i, '$1'),
-        'source_of_found', foh._source_of_keys(i, 'keys'),
+        'source_of_keys', CASE WHEN as_row THEN format('unnest($1) AS e (%s) JOIN %s s ON %s WHERE true', foh._pattern('each', 'k#', names), i.source_name, foh._pattern('each', 's.@ = e.k#^ AND', names))
+            ELSE format('%s s WHERE %s', i.source_name, foh._pattern('each', 's.@ = ANY ($1^)', names)) END,
         -- One scan for all keys is cheaper than a lookup for each, but would go through every partition.
         'source_of_near', CASE WHEN as_row OR partitioned
             THEN format('(SELECT pg_catalog.unnest(near.keys) AS key) e CROSS JOIN LATERAL (SELECT %s, s.%I FROM %s s WHERE %s OFFSET 0) s WHERE true',

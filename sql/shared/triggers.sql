@@ -1,5 +1,14 @@
 -- The triggers that an index has on the tables of the application, and the partitions, whose changes fire none.
 
+-- What triggers are for, and what a statement trigger sees of the rows.
+CREATE OR REPLACE FUNCTION foh._events() RETURNS TABLE (event text, rows text)
+LANGUAGE sql IMMUTABLE ROWS 4
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'), ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
+           ('DELETE', 'REFERENCING OLD TABLE AS old_rows'), ('TRUNCATE', '')
+$function$;
+
 -- Puts the triggers of an index on its tables, where they are missing or disabled. One statement trigger per event, since transition
 -- tables allow no more; row triggers where partitions are written directly. Never with a column list: it would block ALTER COLUMN TYPE on
 -- the application's table.
@@ -21,10 +30,7 @@ BEGIN
                CASE WHEN e.event <> 'TRUNCATE' AND r.per_row THEN 'FOR EACH ROW' ELSE CASE WHEN r.per_row THEN '' ELSE e.rows END || ' FOR EACH STATEMENT' END AS form
         FROM (VALUES (i.source, 'capture', i.row_triggers),
                      (i.labels_from, 'capturelabels', i.row_triggers OR (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = i.labels_from))) AS r (relation, suffix, per_row)
-        CROSS JOIN (VALUES ('INSERT', 'REFERENCING NEW TABLE AS new_rows'),
-                           ('UPDATE', 'REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows'),
-                           ('DELETE', 'REFERENCING OLD TABLE AS old_rows'),
-                           ('TRUNCATE', '')) AS e (event, rows)
+        CROSS JOIN foh._events() e
         CROSS JOIN LATERAL format('foh_%s_%s', i.name, lower(e.event)) AS n (name)
         LEFT JOIN pg_trigger g ON g.tgrelid = r.relation AND g.tgname = n.name
         WHERE r.relation IS NOT NULL AND g.tgenabled IS DISTINCT FROM enabled
