@@ -55,7 +55,7 @@ class Versions:
         (new / "migrations/sql/0002_down.sql").write_text(
             "ALTER TABLE foh.run DROP COLUMN remark;\nDROP TABLE foh.note;"
         )
-        candidates = new / "sql/index/search.sql"
+        candidates = new / "sql/index/explain.sql"
         before = candidates.read_text()
         after = before.replace("probes int DEFAULT NULL)", "probes int DEFAULT NULL, salt int DEFAULT 0)")
         assert after != before
