@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from foh_pg.geometry import LONGEST
 from foh_pg.model.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
+from foh_pg.quality.advise.condition import EXACT_ROWS
+from foh_pg.quality.advise.measuring import FULL_DIAL
 from foh_pg.updater.trial import Looked, estimated
 from tests.support.postgres import Database
 from tests.support.shop import BITS, Shop, text, vectors
@@ -44,6 +47,10 @@ def listed(database: Database) -> Shop:
 def test_python_reads_the_constants_of_sql(listed: Shop) -> None:
     row = listed.connection.execute("SELECT foh._ranking()").fetchone()
     assert row == (CONSTANTS,)
+    found = listed.connection.execute(
+        "SELECT foh.items_dialfactor(1), (foh._default_options() ->> 'exact_rows')::int, split_part(foh._names(i) ->> 'longest', ':', 1)::float8 FROM foh.index i"
+    )
+    assert found.fetchone() == (FULL_DIAL, EXACT_ROWS, LONGEST)
     defaults = listed.connection.execute(
         """SELECT column_name::text, column_default::text FROM information_schema.columns
            WHERE table_schema = 'foh' AND table_name = 'model' AND column_name LIKE 'weight%'"""

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from foh_pg.arrays.codes import unpack
+from foh_pg.geometry import copies_of, default_bits, padded_numbers, turned_numbers
 from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
 from foh_pg.updater import build, update
@@ -162,6 +163,25 @@ def test_bits_are_equal_bit_for_bit(
     looks = [unpack(bits, index.geometry).astype(int) for bits in model.geometry.query_looks(rows[:1])]
     assert query_looks(connection, distance, rows[0]) == ["".join(map(str, bits[0])) for bits in looks]
     assert connection.execute("SELECT count(*) FROM foh.check('wide')").fetchone() == (0,)
+
+
+@pytest.mark.one_version
+def test_as_many_bits_as_python_shares_out(connection: Connection) -> None:
+    """By default, and whatever number is asked for."""
+    rng = np.random.default_rng(0)
+    dimensions = np.unique((16000 ** rng.random(300)).astype(int)).tolist()
+    for given in dimensions:
+        for metric in ("cosine", "ip"):
+            turned, padded, default, asked = rows_of(
+                connection,
+                """SELECT t.turned, foh._padded_numbers(t.turned), foh._geometry_bits(t.turned, NULL), foh._geometry_bits(t.turned, %s)
+                   FROM (SELECT foh._turned_numbers(%s, %s) AS turned) t""",
+                *(int(rng.integers(2, 16001)), given, metric),
+            )
+            assert (turned, padded) == (turned_numbers(given, metric), padded_numbers(turned))
+            assert default == default_bits(turned)
+            # An error if these bits cannot be shared out.
+            copies_of(asked, turned)
 
 
 @pytest.mark.one_version
