@@ -175,8 +175,11 @@ def columns_text(columns: str | Sequence[str] | None) -> str | None:
     """
     if columns is None or isinstance(columns, str):
         return columns
-    if len(columns) == 1:
-        return columns[0]
+    return columns[0] if len(columns) == 1 else names_text(columns)
+
+
+def names_text(columns: Sequence[str]) -> str:
+    """An array of names, as PostgreSQL reads it."""
     quoted_names = (name.replace("\\", "\\\\").replace('"', '\\"') for name in columns)
     return "{" + ",".join(f'"{name}"' for name in quoted_names) + "}"
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from sqlalchemy import Boolean, Integer, String, TextClause, bindparam, text
 
+from foh_pg.index.calls import names_text
+
 # Every argument each time: one text that a driver can prepare. NULL is what an absent one means.
 CREATE = """
 SELECT foh.create_index(
@@ -63,7 +65,7 @@ class Definition:
             bindparam("dimensions", self.dimensions, Integer),
             bindparam("distance", self.distance, String),
             bindparam("options", json.dumps(dict(self.options), sort_keys=True), String),
-            bindparam("include", names(self.include), String),
+            bindparam("include", names_text(self.include), String),
         )
 
 
@@ -74,14 +76,7 @@ def alter(name: str, options: Mapping[str, Any]) -> TextClause:
     return text(ALTER.strip()).bindparams(
         bindparam("name", name, String),
         bindparam("options", json.dumps(others, sort_keys=True), String),
-        bindparam("include", None if include is None else names(include), String),
-    )
-
-
-def names(columns: Sequence[str]) -> str:
-    """An array of names, as PostgreSQL reads it."""
-    return (
-        "{" + ",".join('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in columns) + "}"
+        bindparam("include", None if include is None else names_text(include), String),
     )
 
 

@@ -13,8 +13,9 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from foh_pg.errors import InputError, SchemaError
+from foh_pg.index.calls import names_text
 from foh_pg.sqlalchemy import FOHIndex, foh_explain, foh_search
-from foh_pg.sqlalchemy.definition import names, qualified, quoted
+from foh_pg.sqlalchemy.definition import qualified, quoted
 from foh_pg.sqlalchemy.search import equal
 from foh_pg.stores.included import check_included, defined, included_columns, included_name
 
@@ -216,7 +217,7 @@ class OwnTable:
         """Those of the included entries that the index has; a filter on the others reads the metadata."""
         absent = [name for name in self.include if included_name(self.METADATA, name) not in there]
         if absent:
-            wanted = names([*there, *(included_name(self.METADATA, name) for name in absent)])
+            wanted = names_text([*there, *(included_name(self.METADATA, name) for name in absent)])
             logger.warning(
                 "index %r was made without %s: filters on them read the metadata of rows. To change that, "
                 "ALTER TABLE %s %s; and SELECT foh.alter_index('%s', include => '%s')",

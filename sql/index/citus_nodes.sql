@@ -18,9 +18,9 @@ DECLARE
 BEGIN
     EXECUTE $sql$
         SELECT {each array_agg(e.k#)}, array_agg(e.home), count(*) >= $2, max(e.distance), coalesce(bool_or(e.op <> 'n'), false) OR count(*) - count(e.distance) >= $2
-        FROM (SELECT {each i.k#}, i.home, i.op, i.x OPERATOR({vector}.{query_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
+        FROM (SELECT {each i.k#}, i.home, i.op, i.x OPERATOR({vector}.{noted_operator}) $1 AS distance FROM ($sql$ || parts || $sql$) i
               WHERE i.op <> 'd' ORDER BY distance NULLS FIRST LIMIT $2) e$sql$
-    INTO {each keys_#}, homes, cut, reach, resync USING {unit}(query){center_cast}, wanted;
+    INTO {each keys_#}, homes, cut, reach, resync USING {unit}(query)::{noted_type}, wanted;
     reach := {noted_distance};
 END
 $body$;

@@ -11,7 +11,7 @@ CREATE TABLE {inbox} (
     written_at timestamptz NOT NULL DEFAULT now(),
     -- The vector that was written, by which a search chooses among the keys that wait; null in an entry n where the columns of the table
     -- were not what they were.
-    x          {query_type}
+    x          {noted_type}
     -- A vector that fits a page stays in it: nothing has to be looked up in another table.
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, toast_tuple_target = 8160);
 -- By this a shard is replicated while it moves under writes.
@@ -77,12 +77,12 @@ BEGIN
     ELSIF TG_OP = 'DELETE' THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op) SELECT {each s.@}, 'd' FROM old_rows s$sql$;
     ELSIF TG_OP = 'INSERT' AND has_embedding THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x)::{noted_type}
                                                  FROM (SELECT {each s.@ AS k#}, {to_vector} AS x FROM new_rows s OFFSET 0) s$sql$;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}) SELECT {each s.@} FROM new_rows s$sql$;
     ELSIF has_embedding AND has_others THEN
-        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x){center_cast}
+        EXECUTE 'INSERT INTO ' || inbox || $sql$ ({each k#}, op, x) SELECT {each s.k#}, CASE WHEN s.x IS NULL THEN 'd' ELSE 'n' END, {unit}(s.x)::{noted_type}
                                                  FROM (SELECT {each coalesce(s.@, o.@) AS k#}, {to_vector} AS x FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
                                                        WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) s$sql$;
     ELSE

@@ -142,7 +142,7 @@ LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT CASE WHEN foh._has_record_key(i) THEN format('ROW(%s)::%s', k.columns, foh._key_type(i)) ELSE k.columns END
-    FROM foh.index i CROSS JOIN LATERAL (SELECT string_agg(format('r.%I', p.name), ', ' ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
+    FROM foh.index i CROSS JOIN LATERAL (SELECT string_agg('r.' || quote_ident(p.name), ', ' ORDER BY p.at) AS columns, bool_and(p.type IS NOT DISTINCT FROM w.type) AS same
                                          FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at WHERE w.role = 'key') k
     WHERE i.id = index AND k.same
 $function$;

@@ -24,7 +24,7 @@ DECLARE
     v text := foh._vector_schema();
     raw text := 's.' || quote_ident(i.embedding);
     label text := quote_ident(i.labels);
-    -- Centers of a cosine index are kept at length one: half the bytes, no overflow, and no NaN at the origin.
+    -- Vectors of a cosine index are noted at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
     turned constant int := foh._turned_numbers(i.dimensions, i.distance);
     -- The length above which the embedding of a row is far: squares and sums of such numbers do not fit a real. As LONGEST in foh_pg/geometry.py.
@@ -142,9 +142,8 @@ BEGIN
         'columns_intact', foh._columns_intact(i),
         -- A vector out of TOAST is fetched again by every operator that reads it; a copy is fetched once.
         'vector_once', CASE i.embedding_type WHEN 'vector' THEN format('%s.subvector(%s, 1, %s)', v, to_vector, i.dimensions) ELSE to_vector END,
-        'query_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
-        'center_cast', CASE i.distance WHEN 'cosine' THEN format('::%s.halfvec', v) ELSE '' END,
-        'query_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
+        'noted_type', format(CASE i.distance WHEN 'cosine' THEN '%s.halfvec' ELSE '%s.vector' END, v),
+        'noted_operator', CASE i.distance WHEN 'l2' THEN '<->' ELSE '<#>' END,
         -- Stands before a vector in parentheses.
         'unit', unit,
         'turned_numbers', turned,
