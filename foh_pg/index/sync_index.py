@@ -78,23 +78,23 @@ class Index:
     def search(self, query: npt.ArrayLike, k: int = 10, **options: Unpack[SearchOptions]) -> list[Match]:
         """The k rows nearest to `query`, nearest first; k of them whenever k match.
 
-        Parameters
-        ----------
-        probes, shortlist
+        Other Parameters
+        ----------------
+        probes, shortlist : int
             Lists to read and rows to rank with the exact distance; None: the index's own choice.
-        labels
+        labels : float
             How much the labels count, from 0 to 1: 0 asks for the nearest vectors and nothing else, 0.5 for
             what the index learned to be best, 1 for the rows likeliest to share a label. None: the index's
             option `dial`.
-        recall
+        recall : float
             The share of the ten nearest rows that the search shall find: how much it reads follows from that,
             as held-out rows have shown. 1 reads the table itself. None: the index's own choice.
-        max_distance
+        max_distance : float
             No row farther than that, by the index's distance: fewer than k where there are fewer.
-        filter
+        filter : str
             A condition over the table's columns, written by you and never by your users: their values go in
             through `params`, which it reads as ``params ->> 'name'``.
-        match
+        match : Mapping
             A condition on columns that the index includes, and on labels, as data:
             ``{"price": {"<": 100}, "status": ["new", "used"], "labels": {"none": ["sold"]}}``. A value asks
             for equality, a list for one of its values, None for NULL, a dict for ``=``, ``not``, ``<``,

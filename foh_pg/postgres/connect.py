@@ -30,6 +30,13 @@ QUALIFIED = """
 SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s
 """
+# Tables of that name in any schema, for somebody who left the schema out.
+ELSEWHERE = """
+SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = %s AND c.relkind IN ('r', 'p') AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+ORDER BY 1 LIMIT 3
+"""
 
 
 def connect(
@@ -101,6 +108,10 @@ def resolve(connection: psycopg.Connection[Any], table: str) -> str:
         with own_path(connection):
             found = cursor.execute("SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid", [table]).fetchone()
         named = cursor.execute(QUALIFIED, [found[0]]).fetchone() if found and found[0] else None
+        elsewhere = cursor.execute(ELSEWHERE, [table]).fetchall() if named is None else []
     if named is None:
-        raise InputError(f"there is no table {table!r} here: give it as in SQL, with its schema if need be")
+        others = f"; there is {', '.join(name for (name,) in elsewhere)}" if elsewhere else ""
+        raise InputError(
+            f"there is no table {table!r} here: give it as in SQL, with its schema if need be{others}"
+        )
     return str(named[0])

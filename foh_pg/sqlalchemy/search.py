@@ -54,15 +54,6 @@ def foh_search(
         A mapped class, `aliased()` of one, or a Table, with a FOHIndex declared on it.
     query
         A list or array of numbers, or an SQL expression of type vector.
-    probes, shortlist
-        Lists to read and rows to rank with the exact distance; None: the index's own choice.
-    labels
-        How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1 (rows
-        likeliest to share a label); None: the index's option `dial`.
-    recall
-        The share of the ten nearest rows to find; 1 reads the table itself. None: the index's own choice.
-    max_distance
-        No row farther than that: fewer than k where there are fewer.
     filter
         A condition over the entity's columns. It is part of the search: k rows come back if k rows match,
         where a `.where()` would be applied to the k rows that were found. Other tables go into `exists()`.
@@ -71,6 +62,18 @@ def foh_search(
         A condition on included columns and labels as data, as `foh_pg.index.Index.search` takes it.
     index
         The name of the FOHIndex, where there are several.
+
+    Other Parameters
+    ----------------
+    probes, shortlist : int
+        Lists to read and rows to rank with the exact distance; None: the index's own choice.
+    labels : float
+        How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1 (rows
+        likeliest to share a label); None: the index's option `dial`.
+    recall : float
+        The share of the ten nearest rows to find; 1 reads the table itself. None: the index's own choice.
+    max_distance : float
+        No row farther than that: fewer than k where there are fewer.
     """
     chosen = _index(entity, index)
     keys = chosen.key_columns

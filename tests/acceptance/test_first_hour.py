@@ -56,6 +56,15 @@ def test_a_table_that_is_not_there(cli: CommandLine) -> None:
         assert said in cli(*command, code=1).stderr
 
 
+def test_a_table_whose_schema_was_left_out(cli: CommandLine, shop: Database) -> None:
+    superuser = shop.connect(None)
+    superuser.execute("CREATE SCHEMA app AUTHORIZATION app_owner")
+    superuser.execute("CREATE TABLE app.ware (id int PRIMARY KEY, embedding extensions.vector(4))")
+    for command in ("advise ware", "create-index wares --source ware"):
+        error = cli(*command.split(), "--embedding=embedding", code=1).stderr
+        assert "with its schema if need be; there is app.ware" in error
+
+
 def test_labels_that_are_all_different(cli: CommandLine) -> None:
     shown = cli("advise", "product", "--embedding=embedding", "--labels=code")
     assert shown.stdout.splitlines()[0] == "Use plain pgvector."
