@@ -19,8 +19,8 @@ from foh_pg.geometry import Layout
 AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 6
 
-# A row that has a nearer center in a farther area does not change a majority. Of more rows than that every second,
-# third ... is asked: that is still a dozen for each center of a table of a million rows.
+# A row that has a nearer center in a farther area does not change a majority. Of more rows than that every
+# second, third ... is asked: that is still a dozen for each center of a table of a million rows.
 SETTLE_AREAS = 3
 SETTLE_ROWS = 100_000
 # More rounds gain nothing.
