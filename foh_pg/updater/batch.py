@@ -29,18 +29,18 @@ GONE_TIMES = 20
 # But not so many that more than about this many members of lists must be held at once.
 MEMBERS = 500_000
 # Up to the entry that is one too many of those with a row, and up to a number of entries.
-# The third column says whether the row is read for this entry, the last one whether there may be a row. An
-# entry of labels (op l) or of a deletion is left to a later entry of the same key, which covers it. If the
-# row were placed for the first of the two, and the later one is marked as the first of its key, searches
-# would find the row twice: in a list and in the stream.
+# The third column says whether the row is read for this entry, the last one whether there may be a row: there
+# is none where a partition took it along (version -1). An entry of labels (op l) or of a deletion is left to
+# a later entry of the same key, which covers it. If the row were placed for the first of the two, and the
+# later one is marked as the first of its key, searches would find the row twice: in a list and in the stream.
 ENTRIES = """
 SELECT e.seq, e.key, (e.op = 'u' OR NOT EXISTS (
            SELECT FROM {stream} o
            WHERE o.key = e.key AND {later} > e.seq AND o.op <> 'l' OFFSET 0))::int::bigint,
-       (e.op = ANY (%(present)s::text[]::"char"[]))::int::bigint
-FROM (SELECT t.seq, t.key, t.op FROM {stream} t
+       (e.op <> 'd' AND e.version >= 0)::int::bigint
+FROM (SELECT t.seq, t.key, t.op, t.version FROM {stream} t
       WHERE t.op IN ('u', 'd', 'l') AND t.seq > %(after)s AND t.seq <= coalesce((
-          SELECT p.seq FROM {stream} p WHERE p.op = ANY (%(present)s::text[]::"char"[]) AND p.seq > %(after)s
+          SELECT p.seq FROM {stream} p WHERE p.op IN ('u', 'l') AND p.version >= 0 AND p.seq > %(after)s
           ORDER BY p.seq OFFSET %(size)s LIMIT 1), 9223372036854775807)
       ORDER BY t.seq LIMIT %(most)s) e
 ORDER BY e.seq
@@ -103,9 +103,7 @@ def _read(session: Session, state: State, size: int, after: int | None) -> Batch
         return replace(_empty(index), seqs=np.concatenate(before), truncated=True, more=True)
     batch = replace(_empty(index), resync=marker is not None, size=size)
     most = max(size, min(GONE_TIMES * size, _gone_at_once(state)))
-    # Labels in a table of their own change without the row; other entries of op l are of rows that are lost.
-    present = ["u"] if index.labels_from is None else ["u", "l"]
-    values = {"size": size, "most": most + 1, "after": after or 0, "present": present}
+    values = {"size": size, "most": most + 1, "after": after or 0}
     entries = [*session.copy_out(ENTRIES, [INT8, index.keys.column, INT8, INT8], values)]
     if not entries:
         return batch

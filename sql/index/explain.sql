@@ -62,7 +62,7 @@ BEGIN
     SELECT m.*, {probes_for_share} AS probed, {shortlist_chosen} AS ranked INTO chosen
     FROM (SELECT m.*, dial * m.weight_votes AS lean, {reach_chosen} AS reach FROM foh.model m WHERE m.index = {id} AND m.version = s.version) m;
     centers := ARRAY(SELECT c.center FROM (SELECT looks[1] AS geometry, looks[2] AS above, looks[3] AS below OFFSET 0) l CROSS JOIN LATERAL {nearest_centers}(l.geometry, l.above, l.below, chosen.probed) c);
-    IF target IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
+    IF target IS NULL AND share IS NULL AND chosen.lean = 0 AND probes IS NULL AND shortlist IS NULL AND chosen.probed = chosen.nearest_probes THEN
         target := {recall_default};
     END IF;
     RETURN QUERY
@@ -79,7 +79,8 @@ BEGIN
             ('labels', CASE WHEN chosen.lean = 0 THEN 'not asked: nearest vectors only'
                        ELSE format('rows of another kind count as %s times as far; the code counts %s in telling the kind',
                                    1 + chosen.lean, chosen.weight_code) END),
-            ('recall', foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)),
+            ('recall', CASE WHEN share IS NULL THEN foh._recall_text(target, chosen.reach_recall, chosen.reach_probes, chosen.reach_shortlist, chosen.probed, chosen.ranked)
+                            WHEN chosen.lean = 0 THEN format('%s of the ten nearest that pass wanted', coalesce(target, 0.9)) END),
             ('shortlist', CASE chosen.ranked WHEN 0 THEN 'none: by bits alone' ELSE greatest(k, chosen.ranked)::text END)
         ) AS v (step, value) WHERE v.value IS NOT NULL;
 END
@@ -97,7 +98,7 @@ AS $body$
 DECLARE
     matched pg_catalog.record;
     -- What rows must fulfil, in SQL over the row s.
-    asked pg_catalog.text;
+    condition pg_catalog.text;
     share pg_catalog.float8 := CASE WHEN match IS NOT NULL THEN 0.25::pg_catalog.float8 END;
     most bigint;
     -- How that is answered.
@@ -111,13 +112,13 @@ BEGIN
             PERFORM foh._refuse_if_changed({name}, true);
         END IF;
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);
-        asked := matched.condition;
+        condition := matched.condition;
         labels := CASE WHEN matched.tests OPERATOR(pg_catalog.?|) ARRAY['labels_any', 'labels_all'] THEN 0 ELSE labels END;
     END IF;
     IF filter IS NOT NULL THEN
-        asked := pg_catalog.concat_ws(' AND ', asked, '(' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)');
+        condition := pg_catalog.concat_ws(' AND ', condition, '(' OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) E'\n)');
     END IF;
-    IF asked IS NULL THEN
+    IF condition IS NULL THEN
         answered := NULL;
     ELSIF {distributed} THEN
         answered := answered OPERATOR(pg_catalog.||) ', then the nodes';
@@ -125,9 +126,7 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     ELSE
         SELECT w.share, w.most INTO share, most
-        FROM foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) asked OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+        FROM foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) {asked_rows}, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
             CASE WHEN {dial_factor}(labels) OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL) w;
         answered := pg_catalog.format('about %s %% of the rows pass: ', pg_catalog.round((100::pg_catalog.float8 OPERATOR(pg_catalog.*) share)::pg_catalog.numeric, 2))
             OPERATOR(pg_catalog.||) CASE WHEN most IS NULL THEN answered ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END;

@@ -78,9 +78,10 @@ BEGIN
     PERFORM foh._open({tables_text});
     IF lost THEN
         -- Searches leave out what is gone from the table, so they pass over these entries (op l); the next update looks for the
-        -- rows. A tombstone would hide a row that another transaction is writing under one of these keys.
-        INSERT INTO {stream} (key, op, fresh)
-        SELECT e.key, 'l', true FROM {item} e WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e});
+        -- rows. A tombstone would hide a row that another transaction is writing under one of these keys. Version -1 tells them
+        -- from changes of labels: an update takes in many at once.
+        INSERT INTO {stream} (key, op, version, fresh)
+        SELECT e.key, 'l', -1, true FROM {item} e WHERE NOT EXISTS (SELECT FROM {source} s WHERE {s_is_e});
         GET DIAGNOSTICS queued = ROW_COUNT;
     END IF;
     IF attached <> '{}' THEN

@@ -185,7 +185,7 @@ $body$;
 RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 
 -- foh: fragment match_lists
--- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere: the nearest lists tell. The share of all
+-- Where a column has to do with the vector, fewer rows around the query may pass than elsewhere, or more: the nearest lists tell. The share of all
     -- rows counts there as if so many entries had been seen.
     IF asked IS NULL THEN
         fewest := probes / greatest({lists_for_share}, 1::float8);
@@ -195,17 +195,21 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
               FROM (SELECT unnest(CASE WHEN {marks_read} THEN l.marks END) AS marks{included_asked}
                     FROM {list} l WHERE l.center = ANY (centers[:{share_lists}]) AND truncated = 0) u) u;
         -- Where fewer pass here than elsewhere, the nearest of them lie farther off still than if the rows that pass were spread evenly.
-        more := least(fewest::float8 * greatest({lists_for_share}, 1::float8) * power(greatest(everywhere / share, 1::float8), 0.15::float8), 1e7::float8)::int;
-        IF more > probes THEN
+        more := least(fewest::float8 * greatest({lists_for_share}, 1::float8) * power(greatest(everywhere / share, 1::float8), 0.25::float8), 1e7::float8)::int;
+        -- To find more centers costs as much as a fifth of the lists.
+        IF more > probes + probes / 5 THEN
             -- More lists than that cost more than all rows that pass.
             IF lean = 0::float8 AND more > worth THEN
                 fallback := 'few';
                 RETURN;
             END IF;
-            probes := more;
-            centers := ARRAY(SELECT n.center FROM {nearest_centers}(query_geometry, query_above, query_below, probes) n);
-            exhausted := cardinality(centers) < probes;
+            centers := ARRAY(SELECT n.center FROM {nearest_centers}(query_geometry, query_above, query_below, more) n);
+            exhausted := cardinality(centers) < more;
+        ELSE
+            more := least(more, probes);
+            centers := centers[:more];
         END IF;
+        probes := more;
     END IF;
 
 -- foh: fragment match_again

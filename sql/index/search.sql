@@ -55,6 +55,14 @@ $body$;
         PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, probes, shortlist, labels, recall);
     END IF;
 
+-- foh: fragment asked_rows
+-- After FROM: the rows s that fulfil condition. A filter, and nothing else, may name params. The plan is simpler without them.
+            CASE WHEN filter IS NULL THEN
+                $sql$(SELECT {row s.@} AS key, {to_vector} AS x FROM {source} s WHERE $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) ') s'
+            ELSE $sql$(SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT {row s.@} AS key, {to_vector} AS x FROM {source} s WHERE (
+                $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
+            ) OFFSET 0) s$sql$ END
+
 -- foh: function exact, called by readers
 -- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance.
 CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
@@ -80,8 +88,8 @@ $body$;
 
 -- foh: function exact_few, called by readers
 -- The answer where few rows pass a condition: these rows, found by whatever index the application has for it, in the order of the exact distance.
--- Null where more than most rows pass, whatever PostgreSQL has estimated.
-CREATE OR REPLACE FUNCTION {exact_few}(query {vector}.vector, k int, condition text, params jsonb, max_distance float8, most bigint,
+-- Null where more than most rows pass, whatever PostgreSQL has estimated. asked_rows: see the fragment of that name.
+CREATE OR REPLACE FUNCTION {exact_few}(query {vector}.vector, k int, asked_rows text, params jsonb, max_distance float8, most bigint,
                                        OUT keys {key_type}[], OUT distances float8[])
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET plan_cache_mode = force_generic_plan
@@ -94,11 +102,8 @@ AS $body$
 BEGIN
     EXECUTE $sql$
         SELECT coalesce(pg_catalog.array_agg(s.key), '{}'), pg_catalog.array_agg(s.distance)
-        FROM (SELECT s.key, {exact_distance}(s.x, $1) AS distance
-              FROM (SELECT $2 AS params) v
-              CROSS JOIN LATERAL (SELECT {row s.@} AS key, {to_vector} AS x FROM {source} s WHERE (
-                  $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
-              ) OFFSET 0) s LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING query, params, most;
+        FROM (SELECT s.key, {exact_distance}(s.x, $2) AS distance FROM $sql$ OPERATOR(pg_catalog.||) asked_rows OPERATOR(pg_catalog.||) $sql$
+              LIMIT $3 OPERATOR(pg_catalog.+) 1) s$sql$ INTO keys, distances USING params, query, most;
     IF pg_catalog.cardinality(keys) OPERATOR(pg_catalog.>) most THEN
         keys := NULL;
         RETURN;
@@ -222,6 +227,7 @@ DECLARE
     dial pg_catalog.float8 := {dial_factor}(labels);
     -- What rows must fulfil, in SQL over the row s; null where nothing is asked. What of it the lists can tell.
     condition pg_catalog.text;
+    asked_rows pg_catalog.text;
     matched pg_catalog.record;
     tests pg_catalog.jsonb;
     -- Whether rows are tested by a statement of ours. It reads all columns that match may name, so who may read some of them alone has the other.
@@ -268,14 +274,13 @@ BEGIN
                 PERFORM foh._refuse_changed({name});
             END IF;
         END IF;
-        way := foh._way(foh._planned($sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
-                $sql$ OPERATOR(pg_catalog.||) condition OPERATOR(pg_catalog.||) $sql$
-            ) OFFSET 0) s$sql$, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+        asked_rows := {asked_rows};
+        way := foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) asked_rows, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
             -- Rows that are read exactly are ranked by distance alone, as in a small index.
             CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL);
         share := way.share;
         IF way.most IS NOT NULL AND coalesce(shortlist OPERATOR(pg_catalog.<>) 0, true) THEN
-            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, condition, params, max_distance, way.most) f;
+            SELECT f.keys, f.distances INTO keys, distances FROM {exact_few}(query, k, asked_rows, params, max_distance, way.most) f;
             IF keys IS NOT NULL THEN
                 RETURN QUERY SELECT {each <pg_catalog.unnest(keys)>}, pg_catalog.unnest(distances), pg_catalog.unnest(distances);
                 RETURN;

@@ -98,7 +98,7 @@ ALTER TABLE {item} REPLICA IDENTITY {item_identity};
 
 -- foh: table stream
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
--- read again), l(abels: the row's labels in a table of their own changed).
+-- read again), l(abels: the row's labels in a table of their own changed, or, with version -1, a partition took the row along).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
 -- (version 0, center 0), are read by every search.
 CREATE TABLE {stream} (

@@ -20,7 +20,7 @@ BEGIN
         RETURN jsonb_build_object(
             'match_declared', '', 'match_read', '', 'match_lists', '', 'match_again', '', 'included_asked', '', 'included_streamed', '', 'passing', '', 'passing_and', '',
             'passing_stream', '', 'row_passing', '', 'row_match_declared', '', 'row_match_read', '', 'marks_read', 'lean > 0::float8', 'looked_at_least', foh._ranking() -> 'looked', 'first_lists', '1 + most / 16', 'kept', 'wanted',
-            'fewer_rows', '0.45::float8');
+            'fewer_rows', '0.5::float8');
     END IF;
     SELECT coalesce(string_agg(format('asked_%1$s boolean; nulls_%1$s boolean; listed_%1$s boolean; ranged_%1$s boolean; among_%1$s %2$s[]; without_%1$s %2$s[]; above_%1$s %2$s; from_%1$s %2$s; below_%1$s %2$s; upto_%1$s %2$s;', c.at, c.kept), ' '), '') AS declared,
            string_agg(format('asked_%1$s, nulls_%1$s, listed_%1$s, ranged_%1$s, among_%1$s, without_%1$s, above_%1$s, from_%1$s, below_%1$s, upto_%1$s', c.at), ', ') AS variables,
@@ -86,7 +86,7 @@ BEGIN
         'passing_only', format('%s AND %s', format(made.passing, 'u'), format(labels, 'u')),
         'passing_stream', format(' WHERE %s AND (t.version IS DISTINCT FROM model_version OR %s)', format(made.passing, 't'), format(labels, 't')),
         'looked_at_least', foh._ranking() -> 'looked',
-        'fewer_rows', '0.6::float8');
+        'fewer_rows', '1::float8');
 END
 $function$;
 

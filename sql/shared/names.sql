@@ -55,7 +55,11 @@ DECLARE
     keys constant jsonb := foh._key_names(i);
     probes_chosen constant text := format('coalesce(probes, m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE m.nearest_probes END, m.probes, %s)',
                                           coalesce(i.options ->> 'probes', 'NULL'), foh._ranking() ->> 'probes_default');
-    lists_for_share constant text := '0.6::float8 * power(share, -0.4::float8)';
+    -- The first step of the table of what probes and shortlist reach that finds more than nine in ten of the nearest rows; null where none does.
+    nine_in_ten constant text := 'm.%s[width_bucket(0.91::float8, m.reach_recall) + 1]';
+    lists_for_share constant text := '0.85::float8 * power(share, -0.42::float8)';
+    probes_shared constant text := format('coalesce(m.reach_probes[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.probes ELSE least(m.nearest_probes, %s) END, m.probes, %s)',
+                                          coalesce(i.options ->> 'probes', 'NULL'), format(nine_in_ten, 'reach_probes'), foh._ranking() ->> 'probes_default');
     to_vector text;
     -- The labels of a row s; and the same for a writer.
     labels_read text;
@@ -181,13 +185,13 @@ BEGIN
         'probes_chosen', probes_chosen,
         -- Where only a share of the rows passes a condition: so many more lists that about nine in ten of the nearest rows that pass are found.
         'lists_for_share', lists_for_share,
-        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%1$s::float8 * greatest(%2$s, 1::float8), 1e7::float8)::int END',
-                                   probes_chosen, lists_for_share),
+        'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%2$s::float8 * greatest(%3$s, 1::float8), 1e7::float8)::int END',
+                                   probes_chosen, probes_shared, lists_for_share),
         -- So many of the nearest lists tell which share of the rows passes around the query; that of all rows counts as so many entries there.
         'share_lists', 'CASE WHEN share < 0.2::float8 THEN 8 ELSE 3 END',
         'share_counts', '5::float8',
-        'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist ELSE m.nearest_shortlist END, %s)',
-                                   coalesce(i.options ->> 'shortlist', 'NULL'), foh._ranking() ->> 'shortlist_default'),
+        'shortlist_chosen', format('coalesce(shortlist, m.reach_shortlist[m.reach], %s, CASE WHEN m.lean > 0::float8 THEN m.shortlist WHEN share IS NULL THEN m.nearest_shortlist ELSE least(m.nearest_shortlist, %s) END, %s)',
+                                   coalesce(i.options ->> 'shortlist', 'NULL'), format(nine_in_ten, 'reach_shortlist'), foh._ranking() ->> 'shortlist_default'),
         'most_unplaced', 100,
         'checked_geometry', format('(%s)[1]', format(quantized, v, quantize, format(compared, v, 'v.x', format(missing, v, 'v.x')), 'false')),
         'exact_distance_of', format(distance, v, '$1', '$2'),

@@ -88,6 +88,27 @@ def test_rows_that_are_gone_leave_all_lists_at_once(items: Connection, database:
     assert problems(items) == []
 
 
+def test_labels_that_changed_are_read_in_batches_and_lost_rows_at_once(
+    connection: Connection, database: Database
+) -> None:
+    """Where labels have a table of their own, both make entries of the same kind."""
+    create_table(connection, partitioned=True)
+    connection.execute("CREATE TABLE tag (id int, tag text)")
+    labels = {"labels": "tag", "labels_from": "tag", "labels_key": "id"}
+    create_index(connection, **labels, options={"exact_rows": 0, "learn_rows": 30})
+    for key in (*LOW, *HIGH):
+        insert(connection, key, X[key])
+    update(database.dsn(), "idx")
+    connection.execute("DROP TABLE items_low")
+    run = update(database.dsn(), "idx", batch_size=10)
+    assert (run.rows, run.to_version) == (len(LOW), run.from_version + 1)
+    assert listed(connection) == set(HIGH) == found(connection)
+    connection.execute("INSERT INTO tag SELECT n, 'a' FROM generate_series(100, 119) n")
+    run = update(database.dsn(), "idx", batch_size=10)
+    assert (run.rows, run.to_version) == (20, run.from_version + 2)
+    assert problems(connection) == []
+
+
 def test_a_row_that_came_again_after_it_was_deleted(items: Connection, database: Database) -> None:
     items.execute("DELETE FROM items WHERE id < 20")
     for key in range(20):
