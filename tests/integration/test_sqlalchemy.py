@@ -377,6 +377,54 @@ class TestDeclaration:
         engine.dispose()
 
 
+def test_a_key_of_several_columns(database: Database) -> None:
+    """Of a partitioned table too: entities, columns and conditions, one of them on a part of the key."""
+
+    class Own(DeclarativeBase):
+        pass
+
+    class Note(Own):
+        __tablename__ = "note"
+        tenant_id: Mapped[int] = mapped_column(primary_key=True)
+        number: Mapped[int] = mapped_column("id", sa.BigInteger, primary_key=True)
+        price: Mapped[int] = mapped_column()
+        vec: Mapped[Any] = mapped_column(ARRAY(sa.REAL))
+        __table_args__ = (
+            FOHIndex("notes", "vec", dimensions=2, bits=16, include=["tenant_id", "price"]),
+            {"postgresql_partition_by": "HASH (tenant_id)"},
+        )
+
+    engine = make_engine(database)
+    with engine.begin() as connection:
+        for n in range(2):
+            partition = sa.DDL(
+                f"CREATE TABLE note_{n} PARTITION OF note FOR VALUES WITH (MODULUS 2, REMAINDER {n})"
+            )
+            sa.event.listen(Own.metadata.tables["note"], "after_create", partition)
+        Own.metadata.create_all(connection)
+    with Session(engine) as session:
+        # Ids are unique within a tenant only.
+        session.add_all(
+            Note(tenant_id=tenant, number=n, price=n, vec=[n + 1, 10 * tenant])
+            for tenant in (1, 2, 3)
+            for n in range(20)
+        )
+        session.commit()
+        found = session.scalars(select_nearest(Note, [20, 10], k=3)).all()
+        assert [(note.tenant_id, note.number) for note in found] == [(1, 19), (1, 18), (1, 17)]
+        of_two = select_nearest(Note, [20, 10], k=2, filter=sa.and_(Note.tenant_id == 2, Note.price < 15))
+        assert [(note.tenant_id, note.number) for note in session.scalars(of_two)] == [(2, 14), (2, 13)]
+        s = foh_search(Note, [20, 10], k=1)
+        assert list(s.c.keys()) == ["tenant_id", "id", "distance", "score"]
+        joined = sa.select(Note.price).join(
+            s, sa.and_(s.c.tenant_id == Note.tenant_id, s.c.id == Note.number)
+        )
+        assert session.scalars(joined).all() == [19]
+    with engine.begin() as connection:
+        Own.metadata.drop_all(connection)
+    engine.dispose()
+
+
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
 def test_async(shop: Database, driver: str) -> None:
     import asyncio
