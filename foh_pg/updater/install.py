@@ -38,13 +38,6 @@ FENCE = """
 UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_center)s
 WHERE id = {id} AND version = %(old)s
 """
-# All lists are new, and have what the index includes.
-FILLED = """
-UPDATE foh.index i SET included = (
-    SELECT pg_catalog.jsonb_agg(c.value || '{{"filled": true}}' ORDER BY c.at)
-    FROM pg_catalog.jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at))
-WHERE i.id = {id} AND i.included @> '[{{"filled": false}}]'
-"""
 # Searches step over deleted and replaced rows until these are vacuumed. These tables are small beside lists.
 VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "area", "projection"))
 # Lists and items grow with the source, and what updaters remember is large, so these tables are vacuumed only
@@ -179,7 +172,7 @@ def _write_lists(session: Session, new: Change) -> None:
     first = new.served.placed.first_center
     session.execute("DELETE FROM {list} WHERE center < %(first)s", {"first": first})
     if not new.index.filled:
-        session.execute(FILLED)
+        session.execute("SELECT foh._filled({id})")
     items_from_lists(session, first)
 
 

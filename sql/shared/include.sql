@@ -104,6 +104,16 @@ BEGIN
 END
 $function$;
 
+-- Notes that all lists have what the index includes. An updater calls this, which may not write to the column itself: what is in it becomes
+-- part of functions.
+CREATE OR REPLACE FUNCTION foh._filled(index int) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    UPDATE foh.index i SET included = (SELECT jsonb_agg(c.value || '{"filled": true}' ORDER BY c.at) FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at))
+    WHERE i.id = $1
+$function$;
+
 -- What the placeholders stand for that have to do with included columns; see foh._names. included: what foh._matched must know of them, by name: the
 -- place of each among them, its type, and the type it is kept in. included_columns: for patterns.
 CREATE OR REPLACE FUNCTION foh._included_names(i foh.index) RETURNS jsonb

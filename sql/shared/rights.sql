@@ -127,8 +127,8 @@ BEGIN
 END
 $function$;
 
--- Lets a role keep all indexes up to date, or takes it back. Of foh.index it may change what a run changes and nothing else: names and
--- options become part of functions.
+-- Lets a role keep all indexes up to date, or takes it back. Of foh.index it may change what a run changes and nothing else: names, options
+-- and the types of included columns become part of functions, which run as foh's owner.
 CREATE OR REPLACE FUNCTION foh._grant_updating(role name, revoke boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -140,7 +140,7 @@ DECLARE
     statements text[];
 BEGIN
     statements := ARRAY['USAGE ON SCHEMA foh', 'SELECT ON foh.alembic_version, foh.code, foh.template, foh.index, foh.index_stat, foh.updating',
-                        'UPDATE (version, status, next_center, included) ON foh.index', 'UPDATE (pid, key, role, partitions) ON foh.updating',
+                        'UPDATE (version, status, next_center) ON foh.index', 'UPDATE (pid, key, role, partitions) ON foh.updating',
                         rights || ' ON foh.label, foh.model, foh.model_state, foh.run']
                   || ARRAY(SELECT format('%s ON %s', rights, t) FROM foh.index i, unnest(foh._tables(i.name)) t)
                   || ARRAY(SELECT format('EXECUTE ON FUNCTION %s', f) FROM unnest(foh._callable('updater')) f);
