@@ -418,7 +418,9 @@ def test_explain_says_which_way(goods: Goods) -> None:
             "SELECT step, value FROM foh.goods_explain(%s, labels => 0, match => %s)",
             [text(QUERY), json.dumps(match)],
         )
-        assert "of the rows" in dict(rows)["condition"]
+        told = dict(rows)
+        assert "of the rows" in told["condition"]
+        assert told["recall"] == "0.9 of the ten nearest that pass wanted"
 
 
 def test_explain_says_how_a_filter_is_answered(goods: Goods, database: Database) -> None:
