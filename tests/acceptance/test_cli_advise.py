@@ -114,6 +114,8 @@ def test_a_small_table_gains_what_was_promised(cli: CommandLine, connection: psy
     assert 0.02 < gain < 0.1
     connection.execute(answer["sql"].encode())
     assert "labels do not clearly help" not in cli("build", "item_foh").stderr
+    [[size]] = connection.execute("SELECT sum(bytes) / 1e6 FROM foh.index_size('item_foh')")
+    assert figures["foh", answer["bits"], "as learned"]["MB"] == pytest.approx(float(size), rel=0.25)
     [[held]] = connection.execute(
         "SELECT count(*) FROM foh.item_foh_rows(held_out => (0.02 * 2 ^ 32)::bigint)"
     )
