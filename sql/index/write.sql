@@ -34,7 +34,7 @@ $body$;
 -- foh: function known_place
 -- Bits and home that a key has already, for a row whose embedding and labels are what they were: from its newest entry in the stream, or
 -- else from its list. No row where the key has neither, where the table was emptied or must be read again, and for a null key.
--- Whoever asks has just written the row, and so has waited for all others who wrote it; an older snapshot shows version, home and bits
+-- The caller has just written the row, and so has waited for all other transactions that wrote it; an older snapshot shows version, home and bits
 -- as they belong together. Under SERIALIZABLE these lookups could abort the writer, so there the row is placed again.
 CREATE OR REPLACE FUNCTION {known_place}(key {key_type}) RETURNS TABLE (version bigint, center int, geometry bit, marks bit)
 LANGUAGE sql STABLE

@@ -78,7 +78,7 @@ BEGIN
             WHEN EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)) THEN 'takes part in inheritance'
             WHEN EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (a.atthasdef
                          OR (a.attname, a.atttypid::regtype::text) NOT IN (('version_num', 'character varying'), ('digest', 'text'), ('version', 'text')))) THEN 'has other columns'
-            -- The planner computes what is constant in an expression, whoever asks for a row of the table.
+            -- The planner computes what is constant in an expression with the rights of the role that reads the table.
             WHEN EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND (x.indexprs IS NOT NULL OR x.indpred IS NOT NULL)) THEN 'has an index with an expression'
             WHEN EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c') THEN 'has a CHECK constraint'
             WHEN EXISTS (SELECT FROM pg_statistic_ext e WHERE e.stxrelid = c.oid) THEN 'has statistics'

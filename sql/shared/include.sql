@@ -86,7 +86,7 @@ BEGIN
     IF was = is_now THEN
         RETURN;
     END IF;
-    -- Whoever writes to the table now would still do so by the old trigger: wait for them, and let the others wait.
+    -- A transaction that writes to the table now does so by the old trigger: wait for it, and let later ones wait.
     PERFORM foh._lock_tables(old, 'ACCESS EXCLUSIVE', true);
     FOR c IN SELECT e.key AS slot FROM jsonb_each(was) e WHERE NOT is_now ? e.key LOOP
         EXECUTE foh._render(format('ALTER TABLE {list} DROP COLUMN included_%1$s; ALTER TABLE {stream} DROP COLUMN included_%1$s', c.slot), names);

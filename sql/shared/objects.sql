@@ -41,18 +41,31 @@ $function$;
 -- one: of our column that holds it), ~ its type in our tables, @ its name, & its name in the table of labels and ^ its collation as a clause. <k> is
 -- that column of the key k. Conditions end with AND or OR, declarations with a semicolon or a comma; what begins with a comma stands after other columns.
 CREATE OR REPLACE FUNCTION foh._pattern(kind text, pattern text, names jsonb) RETURNS text
-LANGUAGE sql IMMUTABLE
+LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT CASE WHEN kind = 'row' AND (names ->> 'has_record_key')::boolean THEN format('ROW(%s)::%s', w.written, names ->> 'key_type') ELSE coalesce(w.written, '') END
-    FROM (SELECT string_agg(c.written, CASE WHEN pattern LIKE '% AND' THEN ' AND ' WHEN pattern LIKE '% OR' THEN ' OR ' WHEN pattern LIKE ',%' THEN ''
-                                            WHEN pattern LIKE '%;' OR pattern LIKE '%,' THEN ' ' ELSE ', ' END ORDER BY c.at) AS written
-          FROM (SELECT p.at, (SELECT string_agg(CASE m[1] WHEN '#' THEN p.of ->> 'number' WHEN '~' THEN p.of ->> 'type' WHEN '@' THEN p.of ->> 'name'
-                                                          WHEN '&' THEN p.of ->> 'labels_key' WHEN '^' THEN p.of ->> 'collation' ELSE m[1] END, '' ORDER BY n)
-                              FROM regexp_matches(regexp_replace(regexp_replace(pattern, ' (AND|OR)$', ''), '<([^<> ]+)>',
-                                                                 CASE WHEN (names ->> 'has_record_key')::boolean THEN '(\1).k#' ELSE '\1' END, 'g'),
-                                                  '([#~@&^]|[^#~@&^]+)', 'g') WITH ORDINALITY AS x (m, n)) AS written
-                FROM jsonb_array_elements(CASE kind WHEN 'included' THEN names -> 'included_columns' ELSE names -> 'key_columns' END) WITH ORDINALITY AS p (of, at)) c) w
+DECLARE
+    as_row constant boolean := (names ->> 'has_record_key')::boolean;
+    between constant text := CASE WHEN pattern LIKE '% AND' THEN ' AND ' WHEN pattern LIKE '% OR' THEN ' OR ' WHEN pattern LIKE ',%' THEN ''
+                                  WHEN pattern LIKE '%;' OR pattern LIKE '%,' THEN ' ' ELSE ', ' END;
+    -- Names may have any of these signs in them, so all are filled in one pass.
+    pieces constant text[] := ARRAY(SELECT m[1] FROM regexp_matches(
+        regexp_replace(regexp_replace(pattern, ' (AND|OR)$', ''), '<([^<> ]+)>', CASE WHEN as_row THEN '(\1).k#' ELSE '\1' END, 'g'), '[#~@&^]|[^#~@&^]+', 'g') m);
+    piece text;
+    c jsonb;
+    written text := '';
+BEGIN
+    FOR c IN SELECT * FROM jsonb_array_elements(CASE kind WHEN 'included' THEN names -> 'included_columns' ELSE names -> 'key_columns' END) LOOP
+        IF written <> '' THEN
+            written := written || between;
+        END IF;
+        FOREACH piece IN ARRAY pieces LOOP
+            written := written || CASE piece WHEN '#' THEN c ->> 'number' WHEN '~' THEN c ->> 'type' WHEN '@' THEN c ->> 'name'
+                                             WHEN '&' THEN c ->> 'labels_key' WHEN '^' THEN c ->> 'collation' ELSE piece END;
+        END LOOP;
+    END LOOP;
+    RETURN CASE WHEN kind = 'row' AND as_row THEN format('ROW(%s)::%s', written, names ->> 'key_type') ELSE written END;
+END
 $function$;
 
 -- Makes the tables of an index, and the first model in them.
