@@ -213,8 +213,8 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
     END IF;
 
 -- foh: fragment match_again
--- Fewer rows than are to be looked at pass in these lists: more are read.
-    IF coalesce(cardinality(keys), 0) < (CASE WHEN lean > 0::float8 THEN wanted ELSE looked END) AND NOT exhausted AND probes < 10000000 THEN
+-- Fewer rows than are wanted pass in these lists: more are read.
+    IF coalesce(cardinality(keys), 0) < wanted AND NOT exhausted AND probes < 10000000 THEN
         more := least(probes::bigint * least(8, greatest(2, looked / greatest(coalesce(cardinality(keys), 0), 1))), 10000000)::int;
         IF lean = 0::float8 AND more > worth THEN
             fallback := 'few';
