@@ -108,7 +108,8 @@ DECLARE
 BEGIN
     {refuse_arguments}
     IF match IS NOT NULL THEN
-        IF NOT foh._intact_in_plan({recorded_columns}) THEN
+        IF NOT foh._intact_in_plan({recorded_columns})
+           AND pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.~~) 'read %'::pg_catalog.text THEN
             PERFORM foh._refuse_if_changed({name}, true);
         END IF;
         matched := foh._matched({name}, {included_text}, {label_conditions_text}, match);

@@ -123,11 +123,12 @@ BEGIN
         'recorded', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
                            ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END || w.type, w.name)
                                  FROM foh._recorded(i) w WHERE w.role IN ('key', 'embedding'))),
-        -- The same of all columns that the index reads in its table; labels may be in another one.
+        -- The same of all columns that the index reads in its table; of labels the length of their type counts, too.
         'recorded_columns', format('%L, %L, %L, %L', i.source::oid, i.source_name, i.key_attnum,
-                                   ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END || w.type, w.name)
+                                   ARRAY(SELECT concat_ws(' ', w.number, CASE WHEN w.role = 'embedding' AND w.type NOT LIKE '%[]' THEN v || '.' ELSE '' END
+                                                               || CASE w.role WHEN 'labels' THEN coalesce((SELECT format_type(a.atttypid, a.atttypmod) FROM pg_attribute a
+                                                                    WHERE a.attrelid = i.source AND a.attname = w.name AND NOT a.attisdropped), w.type) ELSE w.type END, w.name)
                                          FROM foh._recorded(i) w WHERE w.number > 0 AND w.relation = i.source_oid)),
-        'labels_in_source', i.labels_from IS NULL,
         'source', i.source_name,
         'source_oid', i.source::oid,
         'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),
