@@ -30,7 +30,11 @@ STANDBY = (
     "between; connect an updater to the primary itself"
 )
 
-PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
+# The names of types are compared: quotes would make other names of them.
+PINNED = (
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
+    " pg_catalog.set_config('quote_all_identifiers', 'off', true)"
+)
 
 # For one transaction only: behind a proxy, another client may get the session with its settings.
 SETTINGS = """

@@ -54,7 +54,7 @@ WITH marker AS (
     SELECT e.center, (SELECT greatest({max_stale}, o.stale) FROM {center} o WHERE o.center = e.center) AS bound, count(*) AS n, sum((e.marks & {code_mask}) OPERATOR({vector}.<~>) (p.marks & {code_mask})) AS bits
     FROM current e CROSS JOIN model m
     CROSS JOIN LATERAL (SELECT p.marks FROM (SELECT CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x, v.labels
-                                             FROM (SELECT {vector_once} AS x, {labels_of} AS labels FROM {source_of_key} OFFSET 0) v OFFSET 0) v
+                                             FROM (SELECT {vector_once} AS x, {labels_read} AS labels FROM {source_of_key} OFFSET 0) v OFFSET 0) v
                         -- A row at the mean, such as an only row, has the bits that rounding gives it.
                         CROSS JOIN LATERAL {place}(v.x, v.labels) p WHERE {vector}.l2_distance(v.x, m.mean) > 1e-5 * {vector}.vector_norm(v.x) OFFSET 0) p
     -- Some thousand rows say how stale the codes are.
@@ -170,7 +170,7 @@ WITH marker AS (
 ), present AS MATERIALIZED (
     SELECT v.key, p.geometry, p.marks, v.included
     FROM (SELECT v.key, v.labels, v.included, CASE WHEN {vector}.vector_norm(v.x) <= {longest} THEN v.x END AS x
-          FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels, ARRAY[{included s.@::~::text}]::text[] AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
+          FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_read} AS labels, ARRAY[{included s.@::~::text}]::text[] AS included FROM {source_rows_or_table} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v
           WHERE v.x IS NOT NULL OFFSET 0) v
     -- A far row has no bits.
     LEFT JOIN LATERAL {place}(v.x, v.labels) p ON v.x IS NOT NULL

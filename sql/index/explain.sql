@@ -143,6 +143,8 @@ RETURNS TABLE (source text, key text[], key_types text[], embedding text, labels
                version bigint, vector_schema text, vector_type oid, include text[])
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
+-- A client compares the names of types.
+SET quote_all_identifiers = off
 AS $body$
     SELECT i.source_name, i.key::text[], i.key_types::text[], i.embedding::text, i.labels::text, i.dimensions, i.bits, i.distance,
            i.version, n.nspname::text, t.oid,

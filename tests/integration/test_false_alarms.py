@@ -7,9 +7,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
+from foh_pg import Index
 from foh_pg.updater import build, rebuild, update
-from tests.support.digits import create_index, create_table, insert, violations
+from tests.support.digits import create_index, create_table, digits, insert, vector, violations
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -61,6 +63,42 @@ def test_with_quoted_identifiers(digit: Connection) -> None:
     insert(digit, range(320, 330))
     assert digit.execute("SELECT count(*) FROM foh.digits_stream WHERE geometry IS NULL").fetchone() == (0,)
     assert violations(digit) == []
+
+
+def test_clients_with_quoted_identifiers(connection: Connection, database: Database) -> None:
+    """Of a key whose type is a name that would be quoted."""
+    create_table(connection, key="uuid")
+    write = "INSERT INTO digit SELECT md5(%s::text)::uuid, %s, %s"
+    for number in range(60):
+        connection.execute(write, [number, vector(digits()[0][number]), str(digits()[1][number])])
+    create_index(connection, options='{"exact_rows": 0}')
+    dsn = make_conninfo(database.dsn(), options="-c quote_all_identifiers=on")
+    build(dsn, "digits")
+    for number in range(60, 80):
+        connection.execute(write, [number, vector(digits()[0][number]), str(digits()[1][number])])
+    update(dsn, "digits")
+    assert violations(connection) == []
+    with psycopg.connect(dsn) as quoted:
+        index = Index.open(quoted, "digits")
+        [nearest] = index.search(digits()[0][70], 1, labels=0)
+        assert [match.key for match in index.search_like(nearest.key, 5)] != []
+
+
+@pytest.mark.one_version
+def test_serializable(connection: Connection) -> None:
+    """A writer does not look labels of another table up; who checks and repairs does."""
+    connection.execute("CREATE TABLE item (id int PRIMARY KEY, embedding extensions.vector(64))")
+    connection.execute("CREATE TABLE tag (id int, name text, PRIMARY KEY (id, name))")
+    for number in range(300):
+        connection.execute("INSERT INTO item VALUES (%s, %s)", [number, vector(digits()[0][number])])
+        connection.execute("INSERT INTO tag VALUES (%s, %s)", [number, str(digits()[1][number])])
+    connection.execute(
+        "SELECT foh.create_index('digits', 'item', 'embedding', labels => 'name', labels_from => 'tag', labels_key => 'id', bits => 32)"
+    )
+    build(connection, "digits")
+    connection.execute("SET default_transaction_isolation = 'serializable'")
+    assert violations(connection) == []
+    assert connection.execute("SELECT * FROM foh.repair('digits')").fetchone() == (0, 0, 0)
 
 
 @pytest.mark.one_version
