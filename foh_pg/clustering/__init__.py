@@ -20,7 +20,7 @@ from foh_pg.clustering.levels import (
     target_areas,
     target_centers,
 )
-from foh_pg.clustering.signs import Positions, nearest_bits
+from foh_pg.clustering.signs import Positions, majority, nearest_bits
 from foh_pg.clustering.split import split_list
 from foh_pg.clustering.staleness import Affected, find_affected
 
@@ -38,6 +38,7 @@ __all__ = [
     "find_homes",
     "group_centers",
     "least_probes",
+    "majority",
     "make_levels",
     "near_areas",
     "nearest_bits",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,12 @@ from foh_pg.clustering.homes import find_homes
 from foh_pg.clustering.kmeans import assign, cluster
 from foh_pg.clustering.signs import Positions, majority, nearest_bits
 from foh_pg.errors import InputError
-from foh_pg.geometry import Layout
+from foh_pg.geometry import Geometry
 
 AREA_ITERATIONS = 8
-CENTER_ITERATIONS = 6
+CENTER_ITERATIONS = 15
 
-# A row that has a nearer center in a farther area does not change a majority. Of more rows than that every
+# A row that has a nearer center in a farther area hardly changes a mean. Of more rows than that every
 # second, third ... is asked: that is still a dozen for each center of a table of a million rows.
 SETTLE_AREAS = 3
 SETTLE_ROWS = 100_000
@@ -153,22 +152,17 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
     )
 
 
-def by_bits(levels: Levels, rows: Rows, encode: Callable[[Rows], CodeArray], layout: Layout) -> BitLevels:
+def by_bits(levels: Levels, rows: Rows, geometry: Geometry) -> BitLevels:
     """Levels that were found among the embeddings of rows, brought in line with the bits of these rows.
 
-    A center becomes what most rows at home in it have, as the pieces of a list that is split later do. The
-    bits of the mean of these rows would serve a little better, but beside such pieces they would lie farther
-    from all rows, and splits would draw rows from lists all around.
-
-    Parameters
-    ----------
-    encode : callable
-        Gives embeddings their geometry bits.
+    A center becomes the mean of the rows that are at home in it by their bits, as each piece of a list
+    that is split later does. Rows are given as `Geometry.compared` makes them.
     """
-    bits = encode(rows[:: max(1, len(rows) // SETTLE_ROWS)])
-    found = BitLevels(encode(levels.areas), encode(levels.centers), levels.area_of)
-    home = find_homes(bits, found, layout, looked=SETTLE_AREAS, quick=True)
-    return group_centers(found.areas, majority(bits, home, found.centers))
+    bits = geometry.encode_compared(rows[:: max(1, len(rows) // SETTLE_ROWS)])
+    areas, centers = geometry.encode_compared(levels.areas), geometry.encode_compared(levels.centers)
+    found = BitLevels(areas, centers, levels.area_of)
+    home = find_homes(bits, found, geometry.layout, looked=SETTLE_AREAS, quick=True)
+    return group_centers(areas, geometry.means(bits, home, centers))
 
 
 def group_centers(areas: CodeArray, centers: CodeArray) -> BitLevels:

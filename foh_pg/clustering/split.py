@@ -7,7 +7,7 @@ import numpy as np
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.clustering.distance import Values
 from foh_pg.clustering.kmeans import assign, cluster
-from foh_pg.clustering.signs import Positions, majority, signs
+from foh_pg.clustering.signs import Positions, signs
 
 ITERATIONS = 8
 
@@ -15,9 +15,7 @@ ITERATIONS = 8
 LARGEST_PIECE = 0.98
 
 
-def split_list(
-    rng: np.random.Generator, bits: CodeArray, longest: float, pieces: int = 1 << 20
-) -> tuple[CodeArray, Positions]:
+def split_list(rng: np.random.Generator, bits: CodeArray, longest: float, pieces: int = 1 << 20) -> Positions:
     """Cut the members of a list in two, and again, until no piece is longer than `longest`.
 
     Parameters
@@ -29,16 +27,14 @@ def split_list(
 
     Returns
     -------
-    centers : array (pieces, bytes)
-        What most members of each piece have; one center where the members are too much alike.
-    piece : array (members,)
-        The piece of each member.
+    array (members,)
+        The piece of each member; all 0 where the members are too much alike.
 
     Examples
     --------
     >>> bits = np.array([[0b11110000], [0b11100000], [0b00001111], [0b00000111]], dtype=np.uint8)
-    >>> split_list(np.random.default_rng(0), bits, 2)[1] * 2 - 1
-    array([-1, -1,  1,  1])
+    >>> split_list(np.random.default_rng(0), bits, 2)
+    array([0, 0, 1, 1])
     """
     given = signs(bits)
     whole = np.zeros(len(given), dtype=np.int64)
@@ -58,8 +54,7 @@ def split_list(
     done.sort(key=lambda members: int(members[0]) if len(members) else 0)
     for number, members in enumerate(done):
         whole[members] = number
-    # Where as many members have a bit as not, the first member decides.
-    return majority(bits, whole, np.stack([bits[members[0]] for members in done])), whole
+    return whole
 
 
 def _halves(rng: np.random.Generator, rows: Values) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

@@ -116,7 +116,7 @@ class Model:
         made = clustering.make_levels(
             rng, compared, centers, "l2" if self.geometry.metric == "l2" else "cosine"
         )
-        return clustering.by_bits(made, compared, self.geometry.encode_compared, self.geometry.layout)
+        return clustering.by_bits(made, compared, self.geometry)
 
     def query_looks(self, queries: Vectors) -> tuple[CodeArray, CodeArray, CodeArray]:
         """Packed geometry bits of queries, and those of the same numbers moved up and moved down."""

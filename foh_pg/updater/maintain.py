@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray, nearest
+from foh_pg.geometry import Geometry
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, make_centers
 from foh_pg.tables.index_row import IndexRow
@@ -59,13 +60,15 @@ class Moves:
         return cls(centers, index.keys.empty(), empty, empty)
 
 
-def maintain(session: Session, index: IndexRow, centers: Centers, changed: KeyArray, version: int) -> Moves:
+def maintain(
+    session: Session, index: IndexRow, geometry: Geometry, centers: Centers, changed: KeyArray, version: int
+) -> Moves:
     """Split what has grown long, and find the rows that are no longer at home in their lists.
 
     `changed`: keys in the stream, which leave their lists anyway.
     """
     rng = np.random.default_rng([int(index.options["seed"]), version])
-    after, pieces = _split_lists(session, index, rng, centers, changed, version)
+    after, pieces = _split_lists(session, index, geometry, rng, centers, changed, version)
     after, areas = _split_areas(rng, after)
     due = np.zeros(len(after), dtype=bool)
     due[_around(after, np.concatenate([np.zeros(0, dtype=np.int64), *pieces]))] = True
@@ -90,6 +93,7 @@ def list_limit(index: IndexRow, centers: Centers) -> float:
 def _split_lists(
     session: Session,
     index: IndexRow,
+    geometry: Geometry,
     rng: np.random.Generator,
     centers: Centers,
     changed: KeyArray,
@@ -108,7 +112,8 @@ def _split_lists(
     for at in _long(centers, limit):
         if room < 1:
             break
-        found = _split_one(session, index, rng, int(centers.ids[at]), changed, limit, room + 1)
+        members = _members(session, index, int(centers.ids[at]), changed)
+        found = _split_one(geometry, rng, members, limit, room + 1)
         if len(found) < 2:
             tried[at] = centers.lengths[at]
             continue
@@ -143,27 +148,25 @@ def _long(centers: Centers, limit: float) -> list[int]:
     return listed
 
 
-def _split_one(
-    session: Session,
-    index: IndexRow,
-    rng: np.random.Generator,
-    center: int,
-    changed: KeyArray,
-    limit: float,
-    pieces: int,
-) -> CodeArray:
-    """The bits of the pieces of a list, that of the largest piece first; one where it cannot be split."""
+def _members(session: Session, index: IndexRow, center: int, changed: KeyArray) -> CodeArray:
+    """The geometry bits of the members of a list."""
     with session.snapshot():
         entries = read_lists(session, index, np.array([center]))
-    bits = entries.geometry[~member(entries.keys, changed)]
+    return np.asarray(entries.geometry[~member(entries.keys, changed)])
+
+
+def _split_one(
+    geometry: Geometry, rng: np.random.Generator, bits: CodeArray, limit: float, pieces: int
+) -> CodeArray:
+    """The bits of the pieces of a list, that of the largest piece first; one where it cannot be split."""
     shown = bits
     if len(bits) > SPLIT_MEMBERS:
         shown = bits[np.sort(rng.choice(len(bits), SPLIT_MEMBERS, replace=False))]
     if len(shown) < 2:
         return bits[:0]
     longest = max(2.0, PIECE * limit * len(shown) / len(bits))
-    found, piece = clustering.split_list(rng, shown, longest, pieces)
-    found = np.unique(found, axis=0)
+    piece = clustering.split_list(rng, shown, longest, pieces)
+    found = np.unique(geometry.means(shown, piece, shown[: piece.max() + 1]), axis=0)
     piece = clustering.nearest_bits(shown, found)
     return np.asarray(found[np.argsort(-np.bincount(piece, minlength=len(found)), kind="stable")])
 
@@ -176,7 +179,10 @@ def _split_areas(rng: np.random.Generator, centers: Centers) -> tuple[Centers, I
     areas, area, changed = centers.areas.copy(), centers.area.copy(), [np.zeros(0, dtype=np.int64)]
     for at in np.flatnonzero(lengths > limit).tolist():
         inside = np.flatnonzero(centers.area == at)
-        found, piece = clustering.split_list(rng, centers.bits[inside], PIECE * limit)
+        bits = centers.bits[inside]
+        piece = clustering.split_list(rng, bits, PIECE * limit)
+        # Where as many centers have a bit as not, the first one decides.
+        found = clustering.majority(bits, piece, bits[np.unique(piece, return_index=True)[1]])
         numbers = np.append(at, np.arange(len(areas), len(areas) + len(found) - 1))
         areas = np.concatenate([areas, found[1:]])
         areas[at], area[inside] = found[0], numbers[piece]

@@ -160,7 +160,9 @@ def _affected(work: Merging) -> Affected:
 def _maintain(work: Merging, centers: Centers) -> Moves:
     """The centers from now on, and what moves between lists. Without centers, the batch gives the first."""
     if len(centers):
-        return maintain(work.session, work.index, centers, work.batch.keys, work.version)
+        geometry = work.model.geometry
+        assert geometry is not None
+        return maintain(work.session, work.index, geometry, centers, work.batch.keys, work.version)
     rows = work.batch.rows
     return Moves.none(work.index, choose_centers(work.index, work.model, len(rows), rows))
 

@@ -85,9 +85,10 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     X, bits = split.data.X, learner.bits
     codes, rows = learner.encode(X[split.base]), X[split.base]
     target = clustering.target_centers(len(rows))
-    made = clustering.make_levels(np.random.default_rng(split.seed), rows, target)
     geometry = Geometry.fit(rows, default_bits(rows.shape[1]), "cosine", split.seed)
-    levels = clustering.by_bits(made, rows, geometry.encode, geometry.layout)
+    compared = geometry.compared(rows)
+    made = clustering.make_levels(np.random.default_rng(split.seed), compared, target)
+    levels = clustering.by_bits(made, compared, geometry)
     home = clustering.find_homes(geometry.encode(rows), levels, geometry.layout)
     bounds = np.cumsum(np.bincount(home, minlength=len(levels.centers)))
     order = np.argsort(home, kind="stable")

@@ -13,7 +13,7 @@ from foh_pg.clustering import homes as homes_module
 from foh_pg.clustering import kmeans, levels
 from foh_pg.clustering.signs import majority
 from foh_pg.errors import InputError
-from foh_pg.geometry import Geometry, Layout, default_bits
+from foh_pg.geometry import Geometry, default_bits, padded_numbers
 
 METRICS = ["cosine", "l2", "ip"]
 
@@ -25,19 +25,12 @@ def clustered(rows, dimensions=6, clusters=5, seed=0):
     return pack(X > 0), X
 
 
-def encode(rows):
-    """Bits that tell some distance: seven thresholds a dimension."""
-    return pack(np.concatenate([np.asarray(rows) > at for at in np.linspace(-0.75, 0.75, 7)], axis=1))
-
-
-# How `encode` shares its bits out for six dimensions.
-SIX = Layout(6, 7)
-
-
 def coded(rows, dimensions=6, clusters=5, seed=0):
+    """Rows, compared by their angle, their bits, and how these are made: few, so that many are equally near."""
     X = clustered(rows, dimensions, clusters, seed)[1]
-    X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    return encode(X), X
+    geometry = Geometry.fit(X, 2 * padded_numbers(dimensions), "cosine", 0)
+    compared = geometry.compared(X)
+    return geometry.encode_compared(compared), compared, geometry
 
 
 def distances(rows, centers, metric):
@@ -82,10 +75,12 @@ class TestLevels:
         assert found < 0.9 * drawn
 
     def test_rows_that_are_all_alike(self):
-        made = clustering.make_levels(np.random.default_rng(0), np.ones((50, 3)), 20)
+        rows = np.ones((50, 3), dtype=np.float32)
+        made = clustering.make_levels(np.random.default_rng(0), rows, 20)
         assert len(made.centers) == 20
-        found = clustering.by_bits(made, np.ones((50, 3), dtype=np.float32), encode, Layout(3, 7))
-        assert clustering.find_homes(encode(np.ones((5, 3))), found, Layout(3, 7)).tolist() == [0] * 5
+        geometry = Geometry.fit(rows, default_bits(3), "cosine", 0)
+        found = clustering.by_bits(made, rows, geometry)
+        assert len(set(clustering.find_homes(geometry.encode(rows), found, geometry.layout).tolist())) == 1
 
     def test_opposite_rows_have_no_mean_direction(self):
         X = np.array([[1.0, 0.0], [-1.0, 0.0]] * 20)
@@ -112,15 +107,15 @@ class TestLevels:
         with pytest.raises(InputError):
             clustering.target_centers(10, fixed=0)
 
-    def test_centers_by_bits_have_what_most_of_their_rows_have(self):
-        bits, X = coded(2000, clusters=30)
+    def test_centers_by_bits_are_means_of_their_rows(self):
+        bits, X, geometry = coded(2000, clusters=30)
         made = clustering.make_levels(np.random.default_rng(0), X, 100)
-        found = clustering.by_bits(made, X, encode, SIX)
+        found = clustering.by_bits(made, X, geometry)
         assert len(found.centers) == 100
         assert np.array_equal(np.unique(found.area_of), np.arange(len(found.areas)))
         assert np.array_equal(found.area_of, hamming(found.centers, found.areas).argmin(axis=1))
         apart = hamming(bits, found.centers).min(axis=1).mean()
-        assert apart < hamming(bits, encode(made.centers)).min(axis=1).mean()
+        assert apart < hamming(bits, geometry.encode_compared(made.centers)).min(axis=1).mean()
 
     def test_the_majority_and_what_was_before_where_there_is_none(self):
         rows = pack([[1, 1, 0, 0], [1, 0, 1, 0]])
@@ -145,19 +140,18 @@ class TestHomes:
     @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 2**32 - 1))
     def test_with_all_areas_homes_are_the_nearest_centers(self, n, u, seed):
         """Of centers that are equally near, which are many with six dimensions, the first counts."""
-        bits, X = coded(n + u, seed=seed)
-        made = clustering.by_bits(
-            clustering.make_levels(np.random.default_rng(seed), X[n:], u), X[n:], encode, SIX
-        )
-        found = clustering.find_homes(bits[:n], made, SIX, looked=len(made.areas))
-        assert np.array_equal(found, homes_of(bits[:n], made.centers, SIX))
+        bits, X, geometry = coded(n + u, seed=seed)
+        made = clustering.make_levels(np.random.default_rng(seed), X[n:], u)
+        made = clustering.by_bits(made, X[n:], geometry)
+        found = clustering.find_homes(bits[:n], made, geometry.layout, looked=len(made.areas))
+        assert np.array_equal(found, homes_of(bits[:n], made.centers, geometry.layout))
 
     @pytest.mark.parametrize("looked", [8, 20])
     def test_the_nearest_areas_are_looked_at(self, looked, monkeypatch):
         monkeypatch.setattr(levels, "AREA_CENTERS", 5)
-        layout = Layout(12, 7)
-        bits, X = coded(2000, dimensions=12, clusters=40)
-        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, encode, layout)
+        bits, X, geometry = coded(2000, dimensions=12, clusters=40)
+        layout = geometry.layout
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 150), X, geometry)
         assert len(made.areas) > 20
         near = nearest(bits, made.areas, looked)[0]
         among = (made.area_of[None, None, :] == near[:, :, None]).any(axis=1)
@@ -173,7 +167,7 @@ class TestHomes:
         geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
         rows = geometry.compared(X)
         made = clustering.make_levels(rng, rows, 50)
-        found = clustering.by_bits(made, rows, geometry.encode_compared, geometry.layout)
+        found = clustering.by_bits(made, rows, geometry)
         homes = clustering.find_homes(geometry.encode(X), found, geometry.layout)
         read = clustering.read_by(geometry.query_looks(X), found, 6)
         assert read.sum(axis=1).tolist() == [6] * 1500
@@ -189,39 +183,40 @@ class TestHomes:
             assert all(clustering.near_areas(p, areas) <= at for p, at in fewer)
 
     def test_blocks_do_not_matter(self, monkeypatch):
-        bits, X = coded(300)
-        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, encode, SIX)
-        whole = clustering.find_homes(bits, made, SIX)
+        bits, X, geometry = coded(300)
+        made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 30), X, geometry)
+        whole = clustering.find_homes(bits, made, geometry.layout)
         monkeypatch.setattr(homes_module, "BLOCK_ROWS", 7)
-        assert np.array_equal(whole, clustering.find_homes(bits, made, SIX))
+        assert np.array_equal(whole, clustering.find_homes(bits, made, geometry.layout))
 
 
 class TestSplits:
     def test_pieces_are_no_longer_than_asked(self):
-        bits = coded(400, dimensions=12, clusters=4)[0]
-        centers, piece = clustering.split_list(np.random.default_rng(0), bits, 120)
+        bits, _, geometry = coded(400, dimensions=12, clusters=4)
+        piece = clustering.split_list(np.random.default_rng(0), bits, 120)
         lengths = np.bincount(piece)
-        assert len(centers) == len(lengths) >= 4
+        assert len(lengths) >= 4
         assert 0 < lengths.min() <= lengths.max() <= 120
+        centers = geometry.means(bits, piece, bits[: len(lengths)])
         assert (clustering.nearest_bits(bits, centers) == piece).mean() > 0.9
 
     def test_at_most_so_many_pieces(self):
         bits = coded(400, clusters=4)[0]
-        assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=3)[0]) == 3
-        assert len(clustering.split_list(np.random.default_rng(0), bits, 10, pieces=1)[0]) == 1
+        for pieces in (3, 1):
+            assert clustering.split_list(np.random.default_rng(0), bits, 10, pieces).max() == pieces - 1
 
     def test_pieces_draw_few_rows_from_lists_around(self):
-        """Bits of means would be farther from all rows than what most rows of a piece have: they would draw 40."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(40, 48))[rng.integers(40, size=4000)] + rng.normal(size=(4000, 48))
         geometry = Geometry.fit(X, default_bits(48), "cosine", 0)
         bits, rows = geometry.encode(X), geometry.compared(X)
         made = clustering.make_levels(np.random.default_rng(1), rows, 120)
-        levels = clustering.by_bits(made, rows, geometry.encode_compared, geometry.layout)
+        levels = clustering.by_bits(made, rows, geometry)
         home = clustering.find_homes(bits, levels, geometry.layout)
         lengths, drawn = np.bincount(home, minlength=120), 0
         for long in np.argsort(-lengths)[:10]:
-            pieces, _ = clustering.split_list(rng, bits[home == long], 0.6 * lengths[long])
+            piece = clustering.split_list(rng, bits[home == long], 0.6 * lengths[long])
+            pieces = geometry.means(bits[home == long], piece, bits[: piece.max() + 1])
             others = np.delete(levels.centers, long, axis=0)
             after = clustering.group_centers(levels.areas, np.concatenate([others, pieces]))
             found = clustering.find_homes(bits, after, geometry.layout)
@@ -229,9 +224,7 @@ class TestSplits:
         assert drawn < 20
 
     def test_identical_members_are_not_split(self):
-        centers, piece = clustering.split_list(np.random.default_rng(0), pack(np.ones((300, 30))), 50)
-        assert len(centers) == 1
-        assert not piece.any()
+        assert not clustering.split_list(np.random.default_rng(0), pack(np.ones((300, 30))), 50).any()
 
 
 def test_affected_lists():
@@ -254,12 +247,12 @@ def test_affected_lists():
 
 
 def test_bad_input():
-    bits, X = coded(10)
-    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, encode, SIX)
+    bits, X, geometry = coded(10)
+    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, geometry)
     with pytest.raises(InputError, match="bytes"):
-        clustering.find_homes(bits[:, :1], made, SIX)
+        clustering.find_homes(bits[:, :1], made, geometry.layout)
     with pytest.raises(InputError, match="no center"):
-        clustering.find_homes(bits, (bits[:0], bits[:0], np.zeros(0, dtype=np.int64)), SIX)
+        clustering.find_homes(bits, (bits[:0], bits[:0], np.zeros(0, dtype=np.int64)), geometry.layout)
     with pytest.raises(InputError, match="metric"):
         clustering.make_levels(np.random.default_rng(0), X, 4, "hamming")
     with pytest.raises(InputError, match="without a row"):
