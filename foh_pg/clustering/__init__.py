@@ -9,7 +9,7 @@ homes go by geometry bits alone.
 from __future__ import annotations
 
 from foh_pg.clustering.distance import Metric, Rows, Values, unit
-from foh_pg.clustering.homes import find_homes, least_probes, near_areas, read_by, total_hamming
+from foh_pg.clustering.homes import ListsRead, find_homes, near_areas, total_hamming
 from foh_pg.clustering.levels import (
     BitLevels,
     Levels,
@@ -28,6 +28,7 @@ __all__ = [
     "Affected",
     "BitLevels",
     "Levels",
+    "ListsRead",
     "Metric",
     "Positions",
     "Rows",
@@ -37,12 +38,10 @@ __all__ = [
     "find_affected",
     "find_homes",
     "group_centers",
-    "least_probes",
     "majority",
     "make_levels",
     "near_areas",
     "nearest_bits",
-    "read_by",
     "split_list",
     "target_areas",
     "target_centers",

@@ -68,27 +68,25 @@ def _times(areas: int) -> float:
     return max(math.sqrt(areas / MANY_AREAS), 1.0)
 
 
-def least_probes(place: Positions, areas: int) -> Positions:
-    """With how many probes a search looks into an area that is the nearest (place 0), the second, and so on.
+class ListsRead:
+    """Which lists searches read. `looks`: the sets of bits of their queries."""
 
-    Examples
-    --------
-    >>> least_probes(np.array([0, 7, 8, 15]), 40).tolist()
-    [1, 1, 8, 64]
-    """
-    more = np.ceil((place + 1) / _times(areas)).astype(np.int64) - NEAR_AREAS
-    return np.maximum(1, PROBES_PER_AREA * more)
+    def __init__(self, looks: Sequence[CodeArray], levels: Levels) -> None:
+        areas, centers, self.area_of = levels
+        self.far = total_hamming(looks, centers)
+        order = smallest(hamming(looks[0], areas), len(areas))
+        # Which area is the nearest to each query (0), the second (1), and so on.
+        self.place = np.empty_like(order)
+        np.put_along_axis(self.place, order, np.arange(len(areas))[None], axis=1)
 
-
-def read_by(looks: Sequence[CodeArray], levels: Levels, probes: int) -> npt.NDArray[np.bool_]:
-    """Which lists a search by each query reads: an array (queries, centers). `looks`: its sets of bits."""
-    areas, centers, area_of = levels
-    near = smallest(hamming(looks[0], areas), min(len(areas), near_areas(probes, len(areas))))
-    among = (area_of[None, :, None] == near[:, None, :]).any(axis=2)
-    far = np.where(among, total_hamming(looks, centers), FAR)
-    read = np.zeros(among.shape, dtype=bool)
-    np.put_along_axis(read, smallest(far, min(probes, len(centers))), True, axis=1)
-    return np.asarray(read & among)
+    def by(self, probes: int) -> npt.NDArray[np.bool_]:
+        """The lists that are read with so many probes: an array (queries, centers)."""
+        looked_into = self.place < near_areas(probes, self.place.shape[1])
+        among = np.take_along_axis(looked_into, self.area_of[None], axis=1)
+        read = np.zeros(among.shape, dtype=bool)
+        nearest = smallest(np.where(among, self.far, FAR), min(probes, among.shape[1]))
+        np.put_along_axis(read, nearest, True, axis=1)
+        return np.asarray(read & among)
 
 
 def total_hamming(looks: Sequence[CodeArray], codes: CodeArray) -> npt.NDArray[np.int64]:

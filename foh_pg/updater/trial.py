@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy  # type: ignore[import-untyped]
 
 from foh_pg import clustering
-from foh_pg.arrays.codes import hamming, hamming_blocks, hamming_pairs, smallest
+from foh_pg.arrays.codes import hamming_blocks, hamming_pairs
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, PROBES, SHORTLIST, VOTERS, Ranking, Reached
 from foh_pg.tables.index_row import IndexForm
@@ -150,8 +150,7 @@ class Trial:
         return cls(index, model, rows.take(others), rows.take(asking), levels, share)
 
     def _keep_nearest_by_bits(self, homes: Ints) -> None:
-        """Keep the nearest rows by bits of every query, and how many probes it takes to read their lists."""
-        probes = self._probes()
+        """Keep the nearest rows by bits of every query, and which lists these are in."""
         # Sixteen bits are sorted by counting, which is stable and fast.
         near = [
             np.argsort(far, axis=1, kind="stable")[:, :KEPT]
@@ -159,21 +158,14 @@ class Trial:
         ]
         self.near = np.concatenate(near)
         self.bits = estimated(self.looks, self.geometry, self.near)
-        self.probes = np.take_along_axis(probes, homes[self.near], axis=1)
+        self.homes, self._listed = homes, dict[int, Bools]()
+        self._read = clustering.ListsRead(self.looks, self.levels)
 
-    def _probes(self) -> Ints:
-        """With how many probes a search by each query reads each list; more than there are for never."""
-        areas, centers, area_of = self.levels
-        most = min(max(PROBES_TRIED), len(centers))
-        probes = np.full((len(self.vectors), len(centers)), len(centers) + 1, dtype=np.int64)
-        order = smallest(clustering.total_hamming(self.looks, centers), most)
-        by_area = smallest(hamming(self.looks[0], areas), len(areas))
-        place = np.empty_like(by_area)
-        np.put_along_axis(place, by_area, np.arange(len(areas))[None], axis=1)
-        # The more probes, the more areas are looked into.
-        needed = clustering.least_probes(np.take_along_axis(place, area_of[order], axis=1), len(areas))
-        np.put_along_axis(probes, order, np.maximum(np.arange(1, most + 1)[None], needed), axis=1)
-        return probes
+    def listed(self, probes: int) -> Bools:
+        """Which of the rows that are kept of each query are in the lists that a search reads."""
+        if probes not in self._listed:
+            self._listed[probes] = np.take_along_axis(self._read.by(probes), self.homes[self.near], axis=1)
+        return self._listed[probes]
 
     @cached_property
     def codes(self) -> npt.NDArray[np.uint8]:
@@ -238,7 +230,7 @@ class Trial:
     def looked(self, probes: int, count: int) -> Looked:
         """The result of the first ranking of every query: the `count` rows nearest by geometry bits."""
         if (probes, count) not in self._looked:
-            listed = self.probes <= probes
+            listed = self.listed(probes)
             place = np.cumsum(listed, axis=1)
             query, at = np.nonzero(listed & (place <= count))
             kept = np.full((len(self.vectors), count), -1, dtype=np.int64)
@@ -292,7 +284,7 @@ class Trial:
         place = np.argsort(by_estimate, axis=1)[query, at]
         hits = np.zeros((len(self.probes_tried), len(SHORTLISTS_TRIED)))
         for i, probes in enumerate(self.probes_tried):
-            listed = self.probes <= probes
+            listed = self.listed(probes)
             there = listed[query, at]
             first = np.cumsum(listed, axis=1)[query, at] - 1
             again = np.cumsum(np.take_along_axis(listed, by_estimate, axis=1), axis=1)[query, place] - 1

@@ -94,7 +94,7 @@ def homes_pool(learner: Learner, split: Split) -> Pooled:
     order = np.argsort(home, kind="stable")
     lists = np.split(order, bounds[:-1])
     asked, queries = learner.encode(X[split.queries]), X[split.queries]
-    probed = clustering.read_by(geometry.query_looks(queries), levels, PROBES)
+    probed = clustering.ListsRead(geometry.query_looks(queries), levels).by(PROBES)
     ranked = []
     for query, near in enumerate(probed):
         found = np.concatenate([lists[i] for i in np.flatnonzero(near)])

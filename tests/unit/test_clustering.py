@@ -169,18 +169,12 @@ class TestHomes:
         made = clustering.make_levels(rng, rows, 50)
         found = clustering.by_bits(made, rows, geometry)
         homes = clustering.find_homes(geometry.encode(X), found, geometry.layout)
-        read = clustering.read_by(geometry.query_looks(X), found, 6)
+        read = clustering.ListsRead(geometry.query_looks(X), found).by(6)
         assert read.sum(axis=1).tolist() == [6] * 1500
         assert read[np.arange(1500), homes].all()
 
     def test_more_areas_are_looked_into_where_there_are_many(self):
         assert [clustering.near_areas(16, areas) for areas in (5, 40, 160, 640)] == [10, 10, 20, 40]
-        for areas in (40, 100, 2500):
-            place = np.arange(60)
-            least = clustering.least_probes(place, areas)
-            assert all(clustering.near_areas(int(p), areas) > at for p, at in zip(least, place, strict=True))
-            fewer = [(int(p) - 1, at) for p, at in zip(least, place, strict=True) if p > 1]
-            assert all(clustering.near_areas(p, areas) <= at for p, at in fewer)
 
     def test_blocks_do_not_matter(self, monkeypatch):
         bits, X, geometry = coded(300)

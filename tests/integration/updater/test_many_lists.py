@@ -75,7 +75,7 @@ def look(connection: Connection, database: Database) -> Centers:
             "SELECT ARRAY(SELECT n.center FROM foh.digits_readby(%s::extensions.vector, %s) n)",
             [vector(query), PROBES],
         ).fetchone() or ([],)
-        read_too = clustering.read_by(geometry.query_looks(query[None]), levels, PROBES)[0]
+        read_too = clustering.ListsRead(geometry.query_looks(query[None]), levels).by(PROBES)[0]
         assert sorted(lists) == centers.ids[read_too].tolist()
         listed = connection.execute(
             """SELECT id FROM foh.digits_list, unnest(ids) id WHERE center = ANY (%(lists)s)

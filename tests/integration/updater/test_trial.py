@@ -43,7 +43,7 @@ class Answering(Trial):
         assert ranking.probes is not None
         assert ranking.shortlist is not None
         looked = max(LOOKED, LOOKED_TIMES * ranking.shortlist)
-        there = self.probes <= ranking.probes
+        there = self.listed(ranking.probes)
         near = hamming_pairs(self.looks[0], self.geometry, self.near)
         found = self.looked(ranking.probes, looked)
         labelled = found.signatures.any(axis=2)
