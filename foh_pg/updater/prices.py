@@ -13,18 +13,20 @@ from dataclasses import dataclass
 FIXED = 200
 # A list, and each of its entries. A list has about as many entries as the cube root of the rows.
 LIST = 4.0
-ENTRY = 0.15
+ENTRY = 0.2
 # A row of the table that is ranked by the exact distance. PostgreSQL keeps a value of more than about two
 # thousand bytes apart from its row (TOAST), and has to look for it there.
 ROW = 5.5
 ROW_KEPT_APART = 11.0
 KEPT_APART_BYTES = 2000
+# Less of a larger table is in the caches of the CPU: a row costs more, with this power of the rows.
+ROW_GROWTH = 1 / 6
 
 # What HNSW takes: more with the dimensions, and with the rows by this power of them.
 GRAPH = 200
 GRAPH_DIMENSION = 1.7
 GRAPH_ROWS = 30_000
-GRAPH_GROWTH = 0.19
+GRAPH_GROWTH = 0.38
 
 # Which share of HNSW's price lists and rows may cost if labels count, where telling the kind of the query
 # costs besides; and how much of it the whole search may cost if labels do not count.
@@ -63,11 +65,11 @@ class Prices:
         True
         """
         apart = 4 * dimensions > KEPT_APART_BYTES
-        growth = (max(rows, 1) / GRAPH_ROWS) ** GRAPH_GROWTH
+        growth = max(rows, 1) / GRAPH_ROWS
         return cls(
             list=LIST + ENTRY * max(rows, 1) ** (1 / 3),
-            row=ROW_KEPT_APART if apart else ROW,
-            graph=(GRAPH + GRAPH_DIMENSION * dimensions) * growth,
+            row=(ROW_KEPT_APART if apart else ROW) * max(1.0, growth**ROW_GROWTH),
+            graph=(GRAPH + GRAPH_DIMENSION * dimensions) * growth**GRAPH_GROWTH,
             least_nearest=LEAST_NEAREST_FEW if dimensions < FEW_DIMENSIONS else LEAST_NEAREST,
         )
 
