@@ -32,6 +32,10 @@ CHUNK_NUMBERS = 1 << 22
 FIT_ROWS = 4096
 DENSITY_STEPS = 64
 
+# A step counts as no wider than so many times the middle one: else a few rows of enormous length would draw
+# the thresholds away from all others. Of numbers that are spread normally the outermost are 40 times as wide.
+WIDEST_STEP = 100
+
 # What a vector of pgvector can hold.
 MOST_NUMBERS = 16_000
 
@@ -331,7 +335,10 @@ def _thresholds(numbers: Vectors, count: int, power: float) -> Vectors:
     high = np.minimum(low + 1, ordered.shape[1] - 1)
     edges = ((1 - part) * ordered[:, low] + part * ordered[:, high]).T
     # Each step holds the same share of the rows, so its density is one through its width.
-    share = np.cumsum(np.diff(edges, axis=0) ** power, axis=0)
+    widths = np.diff(edges, axis=0)
+    middle = np.median(widths, axis=0)
+    widths = np.where(middle > 0, np.minimum(widths, WIDEST_STEP * middle), widths)
+    share = np.cumsum(widths**power, axis=0)
     at = np.arange(1, count + 1) / (count + 1)
     found = [
         np.interp(at * part[-1], np.concatenate([[0], part]), edge)
