@@ -18,7 +18,7 @@ pytestmark = pytest.mark.first
 ROOT = Path(__file__).parent.parent.parent
 OTHER = "2.1" if sa.__version__.startswith("2.0.") else "2.0"
 TESTS = [
-    "tests/integration/test_sqlalchemy.py",
+    "tests/integration/clients/test_sqlalchemy.py",
     "tests/integration/alembic/test_pytest_alembic.py",
     "tests/integration/alembic/test_alembic.py::TestSampleApplication",
 ]

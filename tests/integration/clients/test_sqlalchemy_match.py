@@ -12,7 +12,7 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
-from tests.integration.test_sqlalchemy import make_engine
+from tests.integration.clients.test_sqlalchemy import make_engine
 from tests.support.postgres import Database
 
 

@@ -19,9 +19,9 @@ from tests.support.catalog import dump
 from tests.support.postgres import Database, Server, install_pgvector
 
 # A dump is made by the oldest PostgreSQL of the tests, so that every newer one can restore it.
-RENDER = "FOH_RENDER=1 pytest --pg=16 tests/integration/test_released.py -k rendered"
-DUMPS = sorted((Path(__file__).resolve().parents[1] / "data").glob("schema-*.sql.gz"))
-NEWEST = Path(__file__).resolve().parents[1] / "data" / "schema-0.2.0.sql.gz"
+RENDER = "FOH_RENDER=1 pytest --pg=16 tests/integration/schema/test_released.py -k rendered"
+DUMPS = sorted((Path(__file__).resolve().parents[2] / "data").glob("schema-*.sql.gz"))
+NEWEST = Path(__file__).resolve().parents[2] / "data" / "schema-0.2.0.sql.gz"
 SEARCH = "SELECT id FROM foh.{}_search('[1,2,3]', 5, labels => 0)"
 
 
