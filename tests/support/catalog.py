@@ -26,7 +26,7 @@ SELECT 'index', indexrelid::regclass::text, pg_get_indexdef(indexrelid), NULL, N
 FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE c.relnamespace = 'foh'::regnamespace
 UNION ALL
 SELECT 'function', p.oid::regprocedure::text, p.prokind::text, {proacl}, p.proconfig::text,
-       pg_get_userbyid(p.proowner), CASE WHEN p.prokind <> 'a' THEN regexp_replace(pg_get_functiondef(p.oid), '(_intact_in_plan\()''\d+''', '\1an oid') END
+       pg_get_userbyid(p.proowner), CASE WHEN p.prokind <> 'a' THEN regexp_replace(pg_get_functiondef(p.oid), '(_intact_in_plan\()''\d+''', '\1an oid', 'g') END
 FROM pg_proc p WHERE pronamespace = 'foh'::regnamespace
 UNION ALL
 SELECT 'policy', polrelid::regclass::text, polname, polcmd::text, pg_get_expr(polqual, polrelid),

@@ -164,8 +164,9 @@ class TestDial:
         assert [match.score for match in nearest] == pytest.approx(expected.tolist(), abs=1e-6)
         assert digit_index.search_many([query], 5, labels=0) == [nearest]
         assert digit_index.search(query, 5, labels=0.5) == digit_index.search(query, 5)
-        assert digit_index.search_like(3, 5, labels=0) == digit_index.search(
-            digit_index.embedding(3), 5, labels=0, filter="id <> 3"
+        # With a condition a search reads fewer lists and rows, unless it is told how many.
+        assert digit_index.search_like(3, 5, labels=0, probes=30, shortlist=100) == digit_index.search(
+            digit_index.embedding(3), 5, labels=0, probes=30, shortlist=100, filter="id <> 3"
         )
         assert digit_index.explain(query, labels=0)["labels"] == "not asked: nearest vectors only"
         assert digit_index.explain(query, labels=1)["labels"].startswith("rows of another kind count as ")
