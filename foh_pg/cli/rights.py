@@ -26,6 +26,8 @@ DENIED = re.compile(r"permission denied for (?P<kind>table|function|schema|datab
 FACTS = """
 SELECT current_user,
        (SELECT n.nspowner::regrole::text FROM pg_catalog.pg_namespace n WHERE n.nspname = 'foh'),
+       EXISTS (SELECT FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+               WHERE n.nspname = 'foh' AND r.rolsuper),
        EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname = 'foh' AND c.relname = %(name)s),
        (SELECT CASE count(*) WHEN 1 THEN min(pg_catalog.format('%%I.%%I', n.nspname, c.relname)) END
@@ -75,7 +77,7 @@ def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: st
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(FACTS, {"name": denied["name"]}).fetchone()
     assert row is not None
-    role, owner, is_ours, table = row
+    role, owner, of_superuser, is_ours, table = row
     who = quoted(role)
     if denied["kind"] == "database":
         return f"GRANT CREATE ON DATABASE {quoted(denied['name'])} TO {who};"
@@ -87,6 +89,13 @@ def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: st
         return f"run foh-pg grant {shlex.quote(index)} --reader {shlex.quote(role)}, as {owner}"
     if command in UPDATERS:
         return f"run foh-pg grant --updater {shlex.quote(role)}, as {owner}; or connect as {owner}"
+    if of_superuser:
+        # A role that may act for a superuser is one.
+        return (
+            f"schema foh belongs to {owner}, a superuser: connect as {owner}; or let {owner} install it anew "
+            "for the role that owns the tables, with foh-pg migrate --to base, which drops all indexes, and "
+            f"foh-pg migrate --owner {shlex.quote(role)}"
+        )
     return (
         f"schema foh belongs to {owner}: connect as {owner}; or GRANT {owner} TO {who}; and connect with "
         f"PGOPTIONS='-c role={owner}'"

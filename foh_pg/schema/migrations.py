@@ -85,6 +85,9 @@ def migrate(
             statements = _statements(start, end, owner)
             if start == end == head() and functions_are_outdated(driver):
                 statements = _code_statements(owner)
+            if not statements and installed and owner is not None:
+                # Nothing is to be done, unless the schema belongs to another role: that is refused.
+                statements = [_find_owner(owner)]
             for statement in statements:
                 driver.run(statement)
     return Migrated(start, end)

@@ -42,7 +42,7 @@ BEGIN
             USING ERRCODE = 'FH001', HINT = 'foh_pg needs that name: rename the schema, or use another database.';
     ELSIF present_owner <> owner THEN
         RAISE EXCEPTION 'schema foh belongs to role %, and this migration is for %', quote_ident(present_owner), quote_ident(owner)
-            USING ERRCODE = 'FH001', HINT = format('Connect as %I, or run foh-pg migrate --owner %1$I as a role that may act for it.', present_owner);
+            USING ERRCODE = 'FH001', HINT = format('Connect as %I, or run foh-pg migrate --owner %1$I as a role that may act for it. For %2$I it can be installed anew once foh-pg migrate --to base has removed it, with its indexes.', present_owner, owner);
     ELSIF present IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
         RAISE EXCEPTION '% may not create a schema in database %', quote_ident(installer), quote_ident(current_database())
             USING ERRCODE = 'FH001',

@@ -112,7 +112,7 @@ BEGIN
                   HINT = 'A name has lower-case letters, digits and underscores, 40 at the most, and begins with a letter: products, or shop_items_2.';
     ELSIF EXISTS (SELECT FROM foh.index x WHERE x.name = _check_arguments.name) THEN
         RAISE EXCEPTION 'foh: index % exists already', quote_literal(name) USING ERRCODE = 'duplicate_object',
-            HINT = format('SELECT foh.drop_index(%L) removes it.', name);
+            HINT = format('Choose another name; or SELECT foh.drop_index(%L) removes that index.', name);
     ELSIF bits IS NULL OR bits NOT BETWEEN 8 AND 1024 THEN
         RAISE EXCEPTION 'foh: bits is %, it must be between 8 and 1024 (64 suits most tables)', coalesce(bits::text, 'NULL') USING ERRCODE = 'invalid_parameter_value';
     ELSIF distance IS NULL OR distance NOT IN ('cosine', 'l2', 'ip') THEN

@@ -124,6 +124,9 @@ def test_a_small_table_gains_what_was_promised(cli: CommandLine, connection: psy
     assert ranking["asked"] == 300
     assert ranking["votes"] > 0
     assert ranking["p10"] > ranking["p10_exact"] + gain / 2
+    # Of several indexes the one that is built is spoken of.
+    connection.execute("SELECT foh.create_index('newer', 'item', 'embedding', 'label', bits => 64)")
+    assert advise(cli, "--labels=label")["index"] == "item_foh"
 
 
 def test_several_labels_a_row_count_as_one_does(

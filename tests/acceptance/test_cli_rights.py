@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from foh_pg.cli import app
+from foh_pg.schema.migrations import migrate
 from tests.support.digits import create_index, create_table, insert
 from tests.support.postgres import Database, install_pgvector
 
@@ -79,3 +80,14 @@ def test_a_database_in_which_a_role_may_not_create_a_schema(new_database: Callab
     empty = new_database()
     install_pgvector(empty.connect(None))
     assert f"GRANT CREATE ON DATABASE {empty.name} TO app_reader" in said(empty, "migrate")
+
+
+def test_nobody_is_told_to_become_a_superuser(new_database: Callable[[], Database]) -> None:
+    """The schema was installed by a superuser: a role that may act for it would be one, too."""
+    installed = new_database()
+    install_pgvector(installed.connect(None))
+    migrate(installed.connect(None))
+    cure = said(installed, "create-index", "other", "--source=digit", "--embedding=embedding")
+    assert ", a superuser: connect as " in cure
+    assert "foh-pg migrate --owner app_reader" in cure
+    assert "GRANT" not in cure

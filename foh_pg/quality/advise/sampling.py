@@ -126,12 +126,12 @@ INDEX = """
 SELECT i.name, i.bits FROM foh.index i
 WHERE i.source = pg_catalog.format('%%I.%%I', %(schema)s::text, %(name)s::text)::pg_catalog.regclass
   AND i.embedding = %(embedding)s AND i.labels IS NOT DISTINCT FROM %(labels)s
-ORDER BY i.id DESC LIMIT 1
+ORDER BY i.version > 1 DESC, i.id DESC LIMIT 1
 """
 
 
 def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, int] | None:
-    """The name and the bits of the newest index on these columns that this role may know of."""
+    """Name and bits of the newest index on these columns, a built one first, if this role may know."""
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         if cursor.execute(READABLE).fetchone() != (True,):
             return None

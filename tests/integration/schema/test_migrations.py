@@ -288,6 +288,14 @@ class TestRefusals:
         with pytest.raises(SchemaError, match="app_writer may not act for role installer"):
             migrate(fresh.connect("app_writer"), "base", "installer")
 
+    def test_an_owner_that_it_does_not_belong_to(self, empty: Database) -> None:
+        """There is nothing to do, which is no answer to whom the schema should belong to."""
+        superuser = empty.connect(None)
+        migrate(superuser)
+        with pytest.raises(SchemaError, match=r"this migration is for app_writer.*foh-pg migrate --to base"):
+            migrate(superuser, owner="app_writer")
+        assert migrate(superuser, owner=superuser.info.user).end == migrate(superuser).end
+
     def test_a_role_that_may_not_create_schemas(self, empty: Database) -> None:
         with pytest.raises(SchemaError, match="GRANT CREATE ON DATABASE"):
             migrate(empty.connect("app_writer"))
