@@ -48,6 +48,7 @@ def examine(
     except SchemaError as error:
         findings.append(foreign_finding(error))
     except Unreadable:
+        findings.append(not_looked_at(facts))
         findings += guarded(connection, "rights", lambda: rights_findings(connection, role))
     else:
         findings += installed_findings(connection, facts, revision, role, max_lag)
@@ -65,6 +66,15 @@ def installed_findings(
     yield from publication_findings(facts)
     yield from guarded(connection, "rights", lambda: rights_findings(connection, role))
     yield from guarded(connection, "index", lambda: index_findings(connection, max_lag))
+
+
+def not_looked_at(facts: Facts) -> Finding:
+    return Finding(
+        "schema",
+        NOTE,
+        f"schema foh and its indexes were not looked at: {facts.role} may not read its tables",
+        "run foh-pg doctor as the owner of schema foh, or as an updater",
+    )
 
 
 def publication_findings(facts: Facts) -> Iterator[Finding]:
