@@ -19,7 +19,7 @@ AREA_ITERATIONS = 8
 CENTER_ITERATIONS = 15
 
 # A row that has a nearer center in a farther area hardly changes a mean. Of more rows than that every
-# second, third ... is asked: that is still a dozen for each center of a table of a million rows.
+# second, third ... is asked: that is still ten for each center of a table of a million rows.
 SETTLE_AREAS = 3
 SETTLE_ROWS = 100_000
 # More rounds gain nothing.

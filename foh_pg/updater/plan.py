@@ -30,8 +30,7 @@ SAMPLE_ROWS = 40_000
 SAMPLE_BYTES = 512 << 20
 
 # Rows of the sample for each center, as far as the bytes allow. Centers of fewer rows lie where these happen
-# to be: with five rows for each, a search of 700 000 commit messages reads a third more entries for the same
-# recall.
+# to be: with fourteen rows for each, a search of 700 000 commit messages reads four tenths more entries.
 ROWS_PER_CENTER = 40
 
 SEQS = "SELECT t.seq FROM {stream} t"
