@@ -215,6 +215,10 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
 -- foh: fragment match_again
 -- Fewer rows than are wanted pass in these lists: more are read.
     IF coalesce(cardinality(keys), 0) < wanted AND NOT exhausted AND probes < 10000000 THEN
+        -- A search never asks so, but a reader may call this function with anything.
+        IF probes < 1 THEN
+            PERFORM foh._refuse_search({name}, {dimensions}, {dimensions}, 1, probes, NULL, NULL, NULL);
+        END IF;
         more := least(probes::bigint * least(8, greatest(2, looked / greatest(coalesce(cardinality(keys), 0), 1))), 10000000)::int;
         IF lean = 0::float8 AND more > worth THEN
             fallback := 'few';

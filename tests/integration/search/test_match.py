@@ -357,6 +357,8 @@ def test_the_inner_step_takes_data_only(goods: Goods, database: Database) -> Non
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
             reader.execute(call, [text(QUERY), json.dumps(tests)])
         reader.rollback()
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="probes is 0, it must be 1 or more"):
+        reader.execute(call.replace("100, 50", "0, 50"), [text(QUERY), "{}"])
 
 
 def test_rows_that_a_policy_hides(goods: Goods, database: Database) -> None:
