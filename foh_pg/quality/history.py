@@ -1,48 +1,34 @@
-"""What foh.run remembers of an index, and how its quality went over the versions."""
+"""How the quality of an index went over its versions, as foh.run remembers it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import class_row
 
-from foh_pg.runs.run_metrics import duration, readable
+from foh_pg.runs.run_metrics import readable
 
+# The last evaluations, however many runs came after them.
 RUNS = """
-SELECT * FROM (
-    SELECT r.id, r.kind, r.started_at, r.finished_at, coalesce(r.to_version, r.from_version) AS version,
-           r.rows, r.lists, r.rows_encoded, r.stale, r.phases, r.metrics, r.error
-    FROM foh.run r JOIN foh.index i ON i.id = r.index
-    WHERE i.name = %(name)s AND (r.kind = ANY (%(kinds)s::text[]) OR %(kinds)s::text[] IS NULL)
-    ORDER BY r.id DESC LIMIT %(limit)s) r
-ORDER BY r.id
+SELECT r.kind, r.started_at, r.version, r.metrics
+FROM (SELECT x.id, x.kind, x.started_at, coalesce(x.to_version, x.from_version) AS version, x.metrics,
+             row_number() OVER (PARTITION BY x.kind = 'evaluate' ORDER BY x.id DESC) AS age
+      FROM foh.run x JOIN foh.index i ON i.id = x.index WHERE i.name = %(name)s) r
+WHERE r.age <= 200 ORDER BY r.id
 """
 
 
-@dataclass(frozen=True)
-class PastRun:
-    """One row of foh.run."""
+class PastRun(NamedTuple):
+    """What a row of foh.run says of quality."""
 
-    id: int
     kind: str
     started_at: datetime
-    finished_at: datetime | None
     version: int
-    rows: int
-    lists: int
-    rows_encoded: int
-    stale: float | None
-    phases: dict[str, float]
     metrics: dict[str, Any]
-    error: str | None
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.phases.values())
 
     @property
     def held_out_map(self) -> float | None:
@@ -51,21 +37,11 @@ class PastRun:
         return None if found is None else float(found)
 
 
-def read_runs(
-    connection: psycopg.Connection[Any], index: str, limit: int = 200, kinds: list[str] | None = None
-) -> list[PastRun]:
+def read_runs(connection: psycopg.Connection[Any], index: str) -> list[PastRun]:
     """The last runs of an index, the oldest first."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(RUNS, {"name": index, "limit": limit, "kinds": kinds}).fetchall()
-    return [PastRun(**{**row, "metrics": readable(row["metrics"])}) for row in rows]
-
-
-def read_history(connection: psycopg.Connection[Any], index: str, limit: int = 200) -> list[PastRun]:
-    """The last runs of an index and its last evaluations, however many runs came after those."""
-    runs = read_runs(connection, index, limit)
-    evaluations = read_runs(connection, index, limit, ["evaluate"])
-    by_id = {run.id: run for run in [*evaluations, *runs]}
-    return [by_id[number] for number in sorted(by_id)]
+    with connection.cursor(row_factory=class_row(PastRun)) as cursor:
+        rows = cursor.execute(RUNS, {"name": index}).fetchall()
+    return [run._replace(metrics=readable(run.metrics)) for run in rows]
 
 
 @dataclass(frozen=True)
@@ -76,7 +52,6 @@ class Quality:
     at: datetime
     held_out_map: float | None = None
     evaluated: dict[str, Any] | None = None
-    evaluated_at: datetime | None = None
 
     def score(self, way: str, name: str) -> float | None:
         """A figure of the evaluation; those by earlier versions of this package lack some."""
@@ -86,20 +61,13 @@ class Quality:
         return {"version": self.version, "at": self.at, "map": self.held_out_map, "evaluated": self.evaluated}
 
 
-def quality(runs: Sequence[PastRun]) -> list[Quality]:
+def quality(runs: Iterable[PastRun]) -> list[Quality]:
     """Quality by version; of several evaluations of one version the last counts."""
     found: dict[int, Quality] = {}
     for run in runs:
-        before = found.get(run.version)
+        known = replace(found.get(run.version, Quality(run.version, run.started_at)), at=run.started_at)
         if run.kind == "evaluate" and "index" in run.metrics:
-            seen = None if before is None else before.held_out_map
-            found[run.version] = Quality(run.version, run.started_at, seen, run.metrics, run.started_at)
+            found[run.version] = replace(known, evaluated=run.metrics)
         elif run.held_out_map is not None:
-            known = Quality(run.version, run.started_at) if before is None else before
-            found[run.version] = replace(known, at=run.started_at, held_out_map=run.held_out_map)
+            found[run.version] = replace(known, held_out_map=run.held_out_map)
     return [found[version] for version in sorted(found)]
-
-
-def age(at: datetime, now: datetime) -> str:
-    """How old the last point of a chart is."""
-    return f"The last point is {duration((now - at).total_seconds())} old."

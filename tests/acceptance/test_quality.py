@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,7 +13,6 @@ from click.testing import CliRunner, Result
 from foh_pg.cli import app
 from foh_pg.updater import update
 from tests.support.digits import create_index, create_table, insert
-from tests.support.html import Page
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -138,48 +136,3 @@ class TestEvaluate:
         create_table(connection)
         create_index(connection)
         assert "run foh-pg evaluate digits" in cli("status", "digits").stderr
-
-
-class TestReport:
-    def test_a_page_that_loads_nothing(self, streamed: Connection, cli: CommandLine, tmp_path: Path) -> None:
-        cli("evaluate", "digits", "--queries=60")
-        path = tmp_path / "report.html"
-        assert str(path) in cli("status", "digits", "--html", str(path)).stderr
-        text = path.read_text(encoding="utf-8")
-        page = Page(text)
-        assert page.loads == []
-        assert "url(" not in text
-        assert "@import" not in text
-        assert page.counts["svg"] == 5
-        assert "script" not in page.counts
-        assert len(re.findall(r"The last point is \d+ s old\.", page.text)) == 5
-        assert page.counts["circle"] >= 3 + 4
-
-    @pytest.mark.prepared(by=None)
-    def test_before_any_run(self, connection: Connection, cli: CommandLine) -> None:
-        create_table(connection)
-        create_index(connection)
-        page = Page(cli("status", "digits", "--html", "-").stdout)
-        assert "svg" not in page.counts
-        assert page.counts["section"] == 5
-
-    @pytest.mark.prepared(by=None)
-    def test_names_cannot_break_out_of_the_page(
-        self, connection: Connection, cli: CommandLine, database: Database
-    ) -> None:
-        connection.execute(
-            'CREATE TABLE "<b>" (id int PRIMARY KEY, embedding extensions.vector(2), "l<i>" text)'
-        )
-        connection.execute("""SELECT foh.create_index('odd', '"<b>"', 'embedding', 'l<i>')""")
-        connection.execute("""INSERT INTO "<b>" VALUES (1, '[1,2]', '<script>alert(1)</script>')""")
-        update(database.dsn(), "odd")
-        page = Page(cli("status", "odd", "--html", "-").stdout)
-        assert not {"script", "b", "i"} & set(page.counts)
-
-    @pytest.mark.prepared(by=None)
-    def test_errors(self, connection: Connection, cli: CommandLine) -> None:
-        assert "no index 'x'" in cli("status", "x", "--html", "-", code=1).stderr
-        create_table(connection)
-        create_index(connection)
-        assert "cannot write" in cli("status", "digits", "--html", "/nowhere/page.html", code=1).stderr
-        assert "one index: name it" in cli("status", "--html", "-", code=2).stderr

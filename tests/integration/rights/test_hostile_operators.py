@@ -238,7 +238,6 @@ COMMANDS = (
     ["check", "idx"],
     ["check", "idx", "--repair"],
     ["alter-index", "idx", "--refresh"],
-    ["status", "idx", "--html", "-"],
     ["grant", "idx", "--reader", "app_reader"],
     ["grant", "--updater", "app_writer"],
     ["grant", "--updater", "app_writer", "--revoke"],
@@ -314,7 +313,7 @@ def test_overloads_in_the_schema_of_pgvector(
     ):
         assert owner.execute(statement.encode()).fetchall() == []
     for command in (["search", "more", "--like", "5"], ["search", "more", "--vector", QUERY, "--explain"], ["status", "more"],
-                    ["status", "more", "--html", "-"], ["alter-index", "more", "--refresh"]):  # fmt: skip
+                    ["alter-index", "more", "--refresh"]):  # fmt: skip
         result = CliRunner().invoke(app, [*command, "--dsn", database.dsn()])
         assert result.exit_code == 0, (command, result.output, result.exception)
 

@@ -62,7 +62,6 @@ COMMANDS = (
     ["alter-index", "idx", "--refresh"],
     ["grant", "idx", "--reader", "app_reader"],
     ["search", "idx", "--vector", "[1,2]"],
-    ["status", "idx", "--html", "/dev/null"],
     ["status", "idx", "--check"],
 )
 
