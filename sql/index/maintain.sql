@@ -30,9 +30,9 @@ BEGIN
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels{included , v.included_#}
                      FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#}
-                           FROM (SELECT s.*, {key_digest} AS "foh digest" FROM {source} s OFFSET 0) s
-                           WHERE ('x' || left(s."foh digest", 8))::bit(32)::bigint < $5
-                             AND ('x' || substr(s."foh digest", 9, 8))::bit(32)::bigint < $4 OFFSET 0) v
+                           FROM {source} s CROSS JOIN LATERAL (SELECT {key_digest} AS digest OFFSET 0) d
+                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < $5
+                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < $4 OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
     END IF;
 END

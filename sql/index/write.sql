@@ -115,22 +115,23 @@ $body$;
             END IF;
 
 -- foh: fragment updated, if row_triggers
-(SELECT s.*, {row s.@} AS "foh key", ({each NEW.@ <> OLD.@ OR}) OR ({row_moved}) AS "foh moved" FROM (SELECT NEW.*) s OFFSET 0)
+(SELECT NEW.*) s CROSS JOIN LATERAL (SELECT {row s.@} AS key, ({each NEW.@ <> OLD.@ OR}) OR ({row_moved}) AS moved OFFSET 0) u
 
 -- foh: fragment updated
 -- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
-             (SELECT s.*, {row coalesce(s.@, o.@)} AS "foh key", {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS "foh moved"
-              FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0)
+             new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
+             CROSS JOIN LATERAL (SELECT {row coalesce(s.@, o.@)} AS key, {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS moved
+                                 WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) u
 
 -- foh: fragment record_updated
--- What the stream is told of rows s that were updated. "foh moved" says whether more than included columns may have changed. If not, bits and home of
+-- What the stream is told of rows s that were updated. moved says whether more than included columns may have changed. If not, bits and home of
         -- the row are those that it has, and the embedding is not even read.
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
-        SELECT s."foh key", r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
-        FROM {updated} s
-        LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT s."foh moved" THEN s."foh key" END) k ON true
+        SELECT u.key, r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
+        FROM {updated}
+        LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT u.moved THEN u.key END) k ON true
         CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
-                            FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(s."foh key", v.x, v.labels, false) r WHERE k.version IS NULL
+                            FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(u.key, v.x, v.labels, false) r WHERE k.version IS NULL
                             UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
 
 -- foh: fragment written, if row_triggers

@@ -31,7 +31,10 @@ def words_of_ours(connection: psycopg.Connection[Any], columns: dict[str, str]) 
     ).fetchall()
     connection.execute("SELECT foh.drop_index('items')")
     connection.execute("DROP TABLE item")
-    return sorted({word for (body,) in bodies for word in re.findall(r"\b[a-z_][a-z_0-9]*\b", body)} - TAKEN)
+    return sorted(
+        {word for (body,) in bodies for word in re.findall(r'(?<=")[^"\n]+(?=")|\b[a-z_][a-z_0-9]*\b', body)}
+        - TAKEN
+    )
 
 
 @pytest.mark.parametrize("rest", ["", " PARTITION BY LIST (part)"], ids=["table", "partitioned"])
