@@ -58,22 +58,26 @@ SET search_path = pg_catalog, pg_temp
 -- Names are compared as they were recorded.
 SET quote_all_identifiers = off
 AS $function$
-    SELECT w.role, CASE WHEN w.number > 0 THEN 'a column has changed' WHEN p.name IS NULL THEN 'a table of the index was dropped' ELSE 'a table of the index was renamed' END,
-           CASE w.number WHEN 0 THEN w.name ELSE format('column %I', w.name) END,
-           CASE WHEN p.name IS NULL THEN 'is gone'
-                WHEN p.name = w.name THEN 'is of type ' || p.type
-                WHEN w.number = 0 THEN 'is now ' || p.name
-                ELSE format('is now named %I', p.name) END,
-           CASE WHEN w.role = 'embedding' AND substring(p.type FROM '\d+') <> i.dimensions::text THEN foh._other_index(i.name)
-                WHEN w.role = 'key' AND p.type <> w.type THEN foh._other_index(i.name)
-                WHEN w.number = 0 AND p.name IS NULL THEN format('run SELECT foh.drop_index(%L)', i.name)
-                WHEN p.name IS NULL AND w.role IN ('embedding', 'labels') THEN format('run SELECT foh.refresh(%L, %s => ''...'') with the column that took its place', i.name, w.role)
-                ELSE format('run SELECT foh.refresh(%L)', i.name) END
-    FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
-    WHERE (p.name, p.type) IS DISTINCT FROM (w.name, w.type)
-      -- Of a table that is gone, the columns are not named one by one.
-      AND (w.number = 0 OR p.relation IS NOT NULL)
-    ORDER BY w.at
+    SELECT d.role, d.what, d.was, d.is_now, d.cure
+    FROM (SELECT w.at, w.role, CASE WHEN w.number > 0 THEN 'a column has changed' WHEN p.name IS NULL THEN 'a table of the index was dropped' ELSE 'a table of the index was renamed' END,
+               CASE w.number WHEN 0 THEN w.name ELSE format('column %I', w.name) END,
+               CASE WHEN p.name IS NULL THEN 'is gone'
+                    WHEN p.name = w.name THEN 'is of type ' || p.type
+                    WHEN w.number = 0 THEN 'is now ' || p.name
+                    ELSE format('is now named %I', p.name) END,
+               CASE WHEN w.role = 'embedding' AND substring(p.type FROM '\d+') <> i.dimensions::text THEN foh._other_index(i.name)
+                    WHEN w.role = 'key' AND p.type <> w.type THEN foh._other_index(i.name)
+                    WHEN w.number = 0 AND p.name IS NULL THEN format('run SELECT foh.drop_index(%L)', i.name)
+                    WHEN p.name IS NULL AND w.role IN ('embedding', 'labels') THEN format('run SELECT foh.refresh(%L, %s => ''...'') with the column that took its place', i.name, w.role)
+                    ELSE format('run SELECT foh.refresh(%L)', i.name) END
+        FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
+        WHERE (p.name, p.type) IS DISTINCT FROM (w.name, w.type)
+          -- Of a table that is gone, the columns are not named one by one.
+          AND (w.number = 0 OR p.relation IS NOT NULL)
+        UNION ALL
+        SELECT 50 + (c ->> 'slot')::int, 'included', 'a column has changed', format('column %I', c ->> 'name'), 'has values under other names', format('run SELECT foh.refresh(%L)', i.name)
+        FROM jsonb_array_elements(i.included) c WHERE NOT foh._values_intact(c) AND to_regtype(c ->> 'type') IS NOT NULL) AS d (at, role, what, was, is_now, cure)
+    ORDER BY d.at
 $function$;
 
 -- An error if a table of an index was dropped.
@@ -143,6 +147,19 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF EXISTS (SELECT FROM foh.index i CROSS JOIN LATERAL foh._differences(i) d WHERE i.name = $1 AND (d.role <> 'included' OR $2)) THEN
+        PERFORM foh._refuse_changed($1);
+    END IF;
+END
+$function$;
+
+-- foh: function _refuse_renamed, called by readers
+-- Refuses a condition on an included enum that was renamed, or values of it: no plan is made again after that, so each search looks.
+CREATE OR REPLACE FUNCTION foh._refuse_renamed(name text, column_name text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF EXISTS (SELECT FROM foh.index i CROSS JOIN LATERAL jsonb_array_elements(i.included) c WHERE i.name = $1 AND c ->> 'name' = $2 AND NOT foh._values_intact(c)) THEN
         PERFORM foh._refuse_changed($1);
     END IF;
 END

@@ -26,9 +26,28 @@ AS $function$
     FROM pg_type t WHERE t.oid = foh._base_type(type)
 $function$;
 
+-- The values of an enum in their order; null for other types.
+CREATE OR REPLACE FUNCTION foh._enum_values(type oid) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT jsonb_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = type
+$function$;
+
+-- Whether an included column, if it is an enum, has the values that were recorded, in their order; new ones may stand between them. Lists keep values by
+-- name, and no trigger sees ALTER TYPE ... RENAME VALUE.
+CREATE OR REPLACE FUNCTION foh._values_intact(included jsonb) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT NOT (included ->> 'enum')::boolean
+           OR included -> 'values' IS NOT DISTINCT FROM (SELECT jsonb_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e
+                                                        WHERE e.enumtypid = to_regtype(included ->> 'type') AND included -> 'values' ? e.enumlabel)
+$function$;
+
 -- The columns that an index includes, as table foh.index keeps them: the column's name and number, its type as declared, the type of a value of it in
--- SQL, the type it is kept in, whether it is an enum, the number of our column that holds it (slot), and whether the lists have it already
--- (filled). old: the index as it was; a column that stays keeps its slot. Null for a new index, whose lists are empty.
+-- SQL, the type it is kept in, whether it is an enum, and of which values, the number of our column that holds it (slot), and whether the lists have it
+-- already (filled). old: the index as it was; a column that stays keeps its slot. Null for a new index, whose lists are empty.
 CREATE OR REPLACE FUNCTION foh._inspect_included(i foh.index, include name[], old foh.index) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -55,7 +74,7 @@ BEGIN
         END IF;
         -- In a restored database the numbers of columns may differ, so names are compared.
         before := (SELECT c FROM jsonb_array_elements(old.included) c
-                   WHERE c ->> 'declared' = format_type(a.atttypid, a.atttypmod)
+                   WHERE c ->> 'declared' = format_type(a.atttypid, a.atttypmod) AND foh._values_intact(c)
                      AND CASE WHEN old.source_oid = i.source_oid THEN (c ->> 'attnum')::int = a.attnum ELSE c ->> 'name' = a.attname END);
         IF before IS NULL THEN
             slots := slots + 1;
@@ -65,7 +84,7 @@ BEGIN
             'type', CASE WHEN enum THEN format_type(foh._base_type(a.atttypid), NULL)
                          -- These are names and not words of the language: another search_path could hide them.
                          WHEN kept IN ('text', 'uuid', 'date') THEN 'pg_catalog.' || kept ELSE kept END,
-            'enum', enum,
+            'enum', enum, 'values', foh._enum_values(foh._base_type(a.atttypid)),
             'slot', coalesce((before ->> 'slot')::int, slots), 'filled', coalesce((before ->> 'filled')::boolean, old IS NULL));
     END LOOP;
     RETURN included;
@@ -112,6 +131,18 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
     UPDATE foh.index i SET included = (SELECT jsonb_agg(c.value || '{"filled": true}' ORDER BY c.at) FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at))
     WHERE i.id = $1
+$function$;
+
+-- Records values that were added to included enums. An updater calls this before it takes in rows that have them.
+CREATE OR REPLACE FUNCTION foh._add_values(index int) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    UPDATE foh.index i SET included = n.included
+    FROM foh.index o CROSS JOIN LATERAL (
+        SELECT jsonb_agg(CASE WHEN foh._values_intact(c.value) THEN c.value || jsonb_build_object('values', foh._enum_values(to_regtype(c.value ->> 'type'))) ELSE c.value END ORDER BY c.at) AS included
+        FROM jsonb_array_elements(o.included) WITH ORDINALITY AS c (value, at)) n
+    WHERE o.id = $1 AND i.id = o.id AND i.included @> '[{"enum": true}]' AND i.included <> n.included
 $function$;
 
 -- What the placeholders stand for that have to do with included columns; see foh._names. included: what foh._matched must know of them, by name: the

@@ -166,6 +166,9 @@ DECLARE
     given text[];
     empty boolean;
 BEGIN
+    IF (included ->> 'enum')::boolean THEN
+        PERFORM foh._refuse_renamed(name, included ->> 'name');
+    END IF;
     IF jsonb_typeof(spec) <> 'object' THEN
         spec := jsonb_build_object('=', spec);
     ELSIF spec = '{}' THEN

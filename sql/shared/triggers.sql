@@ -97,6 +97,7 @@ DECLARE
     queued bigint := 0;
     n bigint;
 BEGIN
+    PERFORM foh._add_values(index);
     SELECT x.* INTO i FROM foh.index x WHERE x.id = _follow.index;
     SELECT u.partitions INTO before FROM foh.updating u WHERE u.index = i.id;
     present := foh._leaves(i);

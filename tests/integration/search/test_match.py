@@ -276,6 +276,44 @@ def test_altered_columns_are_followed(goods: Goods) -> None:
     assert goods.run("SELECT * FROM foh.check('goods')").fetchall() == []
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["ALTER TYPE public.mood RENAME VALUE 'ok' TO 'fine'", "ALTER TYPE public.mood RENAME TO temper"],
+)
+def test_renamed_enums_are_noticed_and_followed(goods: Goods, statement: str) -> None:
+    built(goods, ["mood", "number"])
+    moods = ["sad", "fine" if "VALUE" in statement else "ok", "happy"]
+    assert goods.found({"mood": "ok"}) == goods.expected("mood = 'ok'")
+    goods.run(statement)
+    for condition in (moods[1], {"<": "happy"}, {"not": "sad"}):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed") as error:
+            goods.found({"mood": condition})
+        assert error.value.diag.message_hint == "To bring the index in line, run SELECT foh.refresh('goods')."
+    [(problem,)] = goods.run("SELECT unnest(problems) FROM foh.health() WHERE name = 'goods'").fetchall()
+    assert problem == "a column has changed: run SELECT foh.refresh('goods')"
+    assert goods.found({"number": 10}) == goods.expected("number = 10")
+    goods.run("SELECT foh.refresh('goods')")
+    for _ in ("table", "lists"):
+        for mood in moods:
+            assert goods.found({"mood": mood}) == goods.expected(f"mood = '{mood}'")
+        assert set(goods.found({"mood": {"<": "happy"}})) == set(goods.expected("mood < 'happy'"))
+        update(goods.connection, "goods")
+    assert goods.run("SELECT * FROM foh.check('goods')").fetchall() == []
+
+
+def test_values_that_are_added_to_an_enum(goods: Goods) -> None:
+    built(goods, ["mood"])
+    goods.run("ALTER TYPE public.mood ADD VALUE 'calm' BEFORE 'ok'")
+    goods.run("UPDATE public.goods SET mood = 'calm' WHERE id < 9")
+    assert set(goods.found({"mood": "calm"})) == set(range(9))
+    assert set(goods.found({"mood": {"<=": "calm"}})) == set(goods.expected("mood <= 'calm'"))
+    update(goods.connection, "goods")
+    assert set(goods.found({"mood": "calm"})) == set(range(9))
+    goods.run("ALTER TYPE public.mood RENAME VALUE 'calm' TO 'quiet'")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed"):
+        goods.found({"mood": "quiet"})
+
+
 @pytest.mark.one_version
 @pytest.mark.parametrize(
     ("match", "message"),
