@@ -10,29 +10,32 @@ SET search_path = pg_catalog, pg_temp
 SET standard_conforming_strings = on
 AS $function$
 DECLARE
-    placeholder constant text := '[a-z_0-9]+|(?:each|row|included) [^{}]+';
+    -- The template, cut before each brace and at the end of each line, and the name that follows the brace.
+    pieces text[];
+    named text[];
     filled jsonb;
     missing text;
     tag text := '';
 BEGIN
+    SELECT array_agg(CASE WHEN p.at > 1 THEN '{' WHEN l.at > 1 THEN E'\n' ELSE '' END || coalesce(p.text, '') ORDER BY l.at, p.at),
+           array_agg(CASE WHEN p.at > 1 THEN substring(p.text FROM '^([a-z_0-9]+|(?:each|row|included) [^{}]+)\}') END ORDER BY l.at, p.at)
+    INTO pieces, named
+    FROM string_to_table(template, E'\n') WITH ORDINALITY AS l (text, at)
+    LEFT JOIN LATERAL string_to_table(l.text, CASE WHEN starts_with(ltrim(l.text), '--') THEN '' ELSE '{' END) WITH ORDINALITY AS p (text, at) ON true;
     SELECT jsonb_object_agg(m.name, CASE WHEN m.name LIKE '% %' THEN foh._pattern(split_part(m.name, ' ', 1), substr(m.name, strpos(m.name, ' ') + 1), names)
                                          WHEN names ? m.name THEN coalesce(names ->> m.name, 'NULL') ELSE quote_literal(names ->> m.named) END),
            string_agg(m.name, ', ') FILTER (WHERE m.name NOT LIKE '% %' AND NOT names ? m.name AND NOT names ? m.named)
     INTO filled, missing
-    FROM (SELECT DISTINCT p.m[1] AS name, regexp_replace(p.m[1], '_text$', '') AS named
-          FROM string_to_table(template, E'\n') line, regexp_matches(line, '\{(' || placeholder || ')\}', 'g') AS p (m)
-          WHERE NOT starts_with(ltrim(line), '--')) m;
+    FROM (SELECT DISTINCT n AS name, regexp_replace(n, '_text$', '') AS named FROM unnest(named) n WHERE n IS NOT NULL) m;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'foh: a template asks for unknown names: %', missing;
     END IF;
     WHILE EXISTS (SELECT FROM jsonb_each_text(filled) n WHERE strpos(n.value, '$body' || tag || '$') > 0 OR strpos(n.value, '$sql' || tag || '$') > 0) LOOP
         tag := tag || 'x';
     END LOOP;
-    template := replace(replace(template, '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$');
-    RETURN (SELECT string_agg(CASE WHEN starts_with(ltrim(t.line), '--') THEN t.line ELSE coalesce((
-                       SELECT string_agg(coalesce(filled ->> substring(m[1] FROM '^\{(' || placeholder || ')\}$'), m[1]), '' ORDER BY n)
-                       FROM regexp_matches(t.line, '(\{(?:' || placeholder || ')\}|[^{]+|\{)', 'g') WITH ORDINALITY AS p (m, n)), '') END, E'\n' ORDER BY t.number)
-            FROM string_to_table(template, E'\n') WITH ORDINALITY AS t (line, number));
+    RETURN (SELECT string_agg(coalesce(filled ->> p.name, '')
+                              || replace(replace(substr(p.text, coalesce(length(p.name) + 3, 1)), '$body$', '$body' || tag || '$'), '$sql$', '$sql' || tag || '$'), '' ORDER BY p.at)
+            FROM unnest(pieces, named) WITH ORDINALITY AS p (text, name, at));
 END
 $function$;
 
