@@ -12,6 +12,7 @@ from django.db import router
 from django.db.models import FloatField
 from pgvector.django import HalfVectorField, VectorField
 
+from foh_pg.django.definition import arguments
 from foh_pg.django.index import FohIndex
 from foh_pg.errors import InputError
 
@@ -36,7 +37,7 @@ def declared_names(alias: str) -> list[str]:
 
 def _check_index(model: Any, index: FohIndex) -> Iterator[CheckMessage]:
     try:
-        index.define(model)
+        arguments(index, model)
     except InputError as error:
         yield Error(f"{error}.", obj=model, id="foh_pg.E001")
         return

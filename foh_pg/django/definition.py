@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field
@@ -18,43 +17,24 @@ class MissingField(InputError):
     """A model has no such field."""
 
 
-class Labels(NamedTuple):
-    """Where the labels are: a column of the model's table, or of a table with the key of the model."""
-
-    column: str
-    table: str | None = None
-    key: str | None = None
-
-
-class Definition(NamedTuple):
-    name: str
-    table: str
-    embedding: str
-    labels: Labels | None
-    bits: int
-    dimensions: int | None
-    distance: str
-    options: Mapping[str, Any]
-    include: tuple[str, ...] = ()
+def arguments(index: FohIndex, model: Any) -> dict[str, Any]:
+    """What foh.create_index is called with; tables by the names that Django has for them."""
+    return {
+        "name": index.name,
+        "source": model._meta.db_table,
+        "embedding": _own_column(index, model, "embedding", index.embedding),
+        **({} if index.labels is None else _labels(index, model, index.labels)),
+        "bits": index.bits,
+        "dimensions": index.dimensions,
+        "distance": index.distance,
+        "options": index.options,
+        "include": included(index, model),
+    }
 
 
-def define(index: FohIndex, model: Any) -> Definition:
-    return Definition(
-        index.name,
-        model._meta.db_table,
-        str(_own_field(index, model, "embedding", index.embedding).column),
-        None if index.labels is None else _labels(index, model, index.labels),
-        index.bits,
-        index.dimensions,
-        index.distance,
-        index.options,
-        included(index, model),
-    )
-
-
-def included(index: FohIndex, model: Any) -> tuple[str, ...]:
+def included(index: FohIndex, model: Any) -> list[str]:
     """The columns that the index includes."""
-    return tuple(str(_own_field(index, model, "include", name).column) for name in index.include)
+    return [_own_column(index, model, "include", name) for name in index.include]
 
 
 def dimensions_of(index: FohIndex, model: Any) -> int | None:
@@ -65,7 +45,8 @@ def dimensions_of(index: FohIndex, model: Any) -> int | None:
     return None if declared is None else int(declared)
 
 
-def _labels(index: FohIndex, model: Any, path: str) -> Labels:
+def _labels(index: FohIndex, model: Any, path: str) -> dict[str, str]:
+    """Where the labels are: a column of the model's table, or of a table with the key of the model."""
     name, _, rest = path.partition("__")
     field = _field(index, model, "labels", name)
     if field.many_to_many and not field.auto_created:
@@ -75,29 +56,30 @@ def _labels(index: FohIndex, model: Any, path: str) -> Labels:
                 f"labels={name!r} takes the rows themselves as labels, which serves as well"
             )
         through = field.remote_field.through._meta
-        return Labels(field.m2m_reverse_name(), through.db_table, field.m2m_column_name())
+        column, table, key = field.m2m_reverse_name(), through.db_table, field.m2m_column_name()
+        return {"labels": column, "labels_from": table, "labels_key": key}
     if field.one_to_many and rest:
         related = field.related_model
-        column = _own_field(index, related, "labels", rest).column
-        return Labels(column, related._meta.db_table, field.field.column)
+        column, table = _own_column(index, related, "labels", rest), related._meta.db_table
+        return {"labels": column, "labels_from": table, "labels_key": field.field.column}
     if rest or not isinstance(field, Field):
         raise InputError(
             f"FohIndex {index.name!r}: labels={path!r} leads through {name!r}; labels are a field of "
             f"{model._meta.label}, a ManyToManyField, or a field of rows that refer to it "
             "(their related_name, two underscores, the field)"
         )
-    return Labels(str(_own_field(index, model, "labels", path).column))
+    return {"labels": _own_column(index, model, "labels", path)}
 
 
-def _own_field(index: FohIndex, model: Any, role: str, name: str) -> Any:
-    """A field with a column in the table of the model itself, not in that of a parent."""
+def _own_column(index: FohIndex, model: Any, role: str, name: str) -> str:
+    """The column of a field, in the table of the model itself and not in that of a parent."""
     field = _field(index, model, role, name)
     if field not in model._meta.local_concrete_fields:
         raise InputError(
             f"FohIndex {index.name!r}: field {name!r} ({role}) is no column of the table of "
             f"{model._meta.label}"
         )
-    return field
+    return str(field.column)
 
 
 def _field(index: FohIndex, model: Any, role: str, name: str) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
 from django.db.models import Index
 
 from foh_pg.django import statements
-from foh_pg.django.definition import Definition, MissingField, define
+from foh_pg.django.definition import MissingField, arguments
 from foh_pg.errors import InputError
 
 # Arguments of Django's own indexes that this one does not take, and why.
@@ -86,19 +86,16 @@ class FohIndex(Index):
                 keywords[name] = getattr(self, name)
         return "foh_pg.django.FohIndex", arguments, {**keywords, **self.options}
 
-    def define(self, model: Any) -> Definition:
-        """This index by names of tables and columns, checked against the model."""
-        return define(self, model)
-
     def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Any:
         try:
-            return statements.create(self.define(model))
+            return statements.create(arguments(self, model))
         except MissingField:
             if "__" not in (self.labels or ""):
                 raise
         # The rows with the labels refer to this model, so makemigrations creates their model after it and,
         # not knowing better, after this index too. The index then waits for the end of the migration.
-        schema_editor.deferred_sql.append(statements.create(self.define(apps.get_model(model._meta.label))))
+        whole = apps.get_model(model._meta.label)
+        schema_editor.deferred_sql.append(statements.create(arguments(self, whole)))
         return f"SELECT 1 /* index {self.name} is created at the end of this migration */"
 
     def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Any:
@@ -127,18 +124,15 @@ class FieldsOfIndex(list[str]):
     __hash__ = None
 
 
-def indexes_of(model: Any) -> Iterator[tuple[FohIndex, Any]]:
-    """The indexes that serve a model, each with the model that declares it: the model itself or a parent."""
-    concrete = model._meta.concrete_model
-    for declaring in (concrete, *concrete._meta.get_parent_list()):
-        for index in declaring._meta.indexes:
-            if isinstance(index, FohIndex):
-                yield index, declaring
-
-
 def index_of(model: Any, wanted: str | None) -> tuple[FohIndex, Any]:
-    """The index to search, with the model that declares it."""
-    found = list(indexes_of(model))
+    """The index to search, with the model that declares it: the model itself or a parent."""
+    concrete = model._meta.concrete_model
+    found = [
+        (index, declaring)
+        for declaring in (concrete, *concrete._meta.get_parent_list())
+        for index in declaring._meta.indexes
+        if isinstance(index, FohIndex)
+    ]
     names = ", ".join(repr(index.name) for index, _ in found)
     label = model._meta.label
     if wanted is not None:

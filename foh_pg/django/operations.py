@@ -31,7 +31,8 @@ class UpgradeFoh(Operation):
         if not _is_ours(app_label, schema_editor):
             return
         if schema_editor.collect_sql:
-            _collect(schema_editor, migrations.offline_statements(start=_revision(schema_editor.connection)))
+            start = migrations.revision(driver_connection(schema_editor.connection))
+            _collect(schema_editor, migrations.offline_statements(start=start))
         else:
             migrations.migrate(driver_connection(schema_editor.connection))
 
@@ -75,7 +76,32 @@ class InstallFoh(UpgradeFoh):
         return "install_foh"
 
 
-class AlterFohIndex(IndexOperation):
+class _OfFohIndex(IndexOperation):
+    """An operation on an index that stays, and keeps what it has learned."""
+
+    model_name: str
+    name: str
+
+    def _declared(self, app_label: str, state: Any) -> FohIndex:
+        """The index as the state of the project declares it."""
+        index = state.models[app_label, self.model_name_lower].get_index_by_name(self.name)
+        if not isinstance(index, FohIndex):
+            raise InputError(
+                f"{self.name!r} of {self.model_name} is a {type(index).__name__}, not a FohIndex"
+            )
+        return index
+
+    def _declare(self, app_label: str, state: Any, index: FohIndex) -> None:
+        state.remove_index(app_label, self.model_name_lower, self.name)
+        state.add_index(app_label, self.model_name_lower, index)
+
+    def _concerns(self, app_label: str, schema_editor: Any, state: Any) -> bool:
+        """Whether the table of the index is in this database."""
+        model = state.apps.get_model(app_label, self.model_name)
+        return bool(self.allow_migrate_model(schema_editor.connection.alias, model))
+
+
+class AlterFohIndex(_OfFohIndex):
     """Change options of an index and keep what it has learned.
 
     >>> AlterFohIndex("product", "products", probes=8, reset=["dial"])
@@ -100,18 +126,16 @@ class AlterFohIndex(IndexOperation):
         return self.__class__.__qualname__, [], given
 
     def state_forwards(self, app_label: str, state: Any) -> None:
-        old = found_index(app_label, self.model_name, self.name, state)
-        new = old.clone()
-        kept = {name: value for name, value in old.options.items() if name not in self.reset}
+        new = self._declared(app_label, state).clone()
+        kept = {name: value for name, value in new.options.items() if name not in self.reset}
         new.options = {**kept, **self.options}
-        state.remove_index(app_label, self.model_name_lower, self.name)
-        state.add_index(app_label, self.model_name_lower, new)
+        self._declare(app_label, state, new)
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         self._alter(app_label, schema_editor, to_state, self.options, self.reset)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        declared = found_index(app_label, self.model_name, self.name, to_state).options
+        declared = self._declared(app_label, to_state).options
         changed = {*self.options, *self.reset}
         before = {name: value for name, value in declared.items() if name in changed}
         self._alter(app_label, schema_editor, to_state, before, changed - set(before))
@@ -119,8 +143,7 @@ class AlterFohIndex(IndexOperation):
     def _alter(
         self, app_label: str, schema_editor: Any, state: Any, options: dict[str, Any], reset: Iterable[str]
     ) -> None:
-        model = state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
+        if self._concerns(app_label, schema_editor, state):
             schema_editor.execute(statements.alter(self.name, options, reset), params=None)
 
     def describe(self) -> str:
@@ -132,7 +155,7 @@ class AlterFohIndex(IndexOperation):
         return f"alter_{self.model_name_lower}_{self.name.lower()}"
 
 
-class RefreshFohIndex(IndexOperation):
+class RefreshFohIndex(_OfFohIndex):
     """Let an index follow its table, after RenameModel, AlterModelTable or an AlterField of its columns.
 
     It stands in the same migration as that operation, behind it, and follows the way back too. Without it
@@ -158,23 +181,20 @@ class RefreshFohIndex(IndexOperation):
     def state_forwards(self, app_label: str, state: Any) -> None:
         if self.embedding is None and self.labels is None:
             return
-        new = found_index(app_label, self.model_name, self.name, state).clone()
+        new = self._declared(app_label, state).clone()
         if self.embedding is not None:
             new.fields = [self.embedding]
             new.fields_orders = [(self.embedding, "")]
         new.labels = self.labels or new.labels
-        state.remove_index(app_label, self.model_name_lower, self.name)
-        state.add_index(app_label, self.model_name_lower, new)
+        self._declare(app_label, state, new)
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
+        if self._concerns(app_label, schema_editor, to_state):
             schema_editor.execute(statements.refresh(self.name), params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         # This is undone before the operation that it followed, so it waits for the end of the migration.
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
+        if self._concerns(app_label, schema_editor, to_state):
             schema_editor.deferred_sql.append(statements.refresh(self.name))
 
     def describe(self) -> str:
@@ -185,23 +205,9 @@ class RefreshFohIndex(IndexOperation):
         return f"refresh_{self.model_name_lower}_{self.name.lower()}"
 
 
-def found_index(app_label: str, model_name: str, name: str, state: Any) -> FohIndex:
-    """The index as the state of the project declares it."""
-    index = state.models[app_label, model_name.lower()].get_index_by_name(name)
-    if not isinstance(index, FohIndex):
-        raise InputError(f"{name!r} of {model_name} is a {type(index).__name__}, not a FohIndex")
-    return index
-
-
 def _is_ours(app_label: str, schema_editor: Any) -> bool:
     connection = schema_editor.connection
     return is_postgresql(connection) and router.allow_migrate(connection.alias, app_label)
-
-
-def _revision(connection: Any) -> str:
-    from foh_pg.schema import migrations
-
-    return migrations.revision(driver_connection(connection))
 
 
 def _collect(schema_editor: Any, collected: list[str]) -> None:

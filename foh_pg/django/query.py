@@ -6,6 +6,7 @@ statement is made, the conditions of the query move into that search as its argu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from django.db.models.sql.constants import INNER
 from psycopg import sql
 
 from foh_pg.django.pushing import Pushed, split
-from foh_pg.index.calls import HowToSearch, as_json, function
+from foh_pg.index.calls import HowToSearch, as_json, function, given
 
 ALIAS = "foh_search"
 
@@ -43,18 +44,7 @@ class Search:
     k: int
     how: HowToSearch
     # The columns that the index includes.
-    included: tuple[str, ...] = ()
-
-    def with_query(self, query: Any) -> Search:
-        return replace(self, query=query)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"k": self.k, **{name: value for name, value in self.how.items() if value is not None}}
-
-
-def key_fields(model: Any) -> list[Any]:
-    """The fields of the primary key."""
-    return list(model._meta.pk_fields)
+    included: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class SearchJoin:
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         query, parameters = self._query(compiler)
-        arguments = self.search.arguments()
+        arguments = given({"k": self.search.k, **self.search.how})
         named = [f"query => {query}", *(f"{name} => %s" for name in arguments)]
         parameters += arguments.values()
         pushed = self.pushed or split(compiler.query, self)[0]
@@ -93,7 +83,7 @@ class SearchJoin:
         alias = quote(self.table_alias)
         call = f"{function(self.search.index, 'search').as_string(None)}({', '.join(named)})"
         conditions = []
-        for number, field in enumerate(key_fields(compiler.query.model), 1):
+        for number, field in enumerate(compiler.query.model._meta.pk_fields, 1):
             key, key_parameters = compiler.compile(field.get_col(self.parent_alias))
             # PostgreSQL's own operator, whatever stands before it in the search_path.
             conditions.append(f"{key} OPERATOR(pg_catalog.=) {alias}.key{number}")
@@ -102,7 +92,7 @@ class SearchJoin:
 
     def _found(self, call: str, alias: str) -> str:
         """What the search returns, its key as key1, key2, ..."""
-        fields = key_fields(self.search.source)
+        fields = self.search.source._meta.pk_fields
         if len(fields) == 1:
             return f"{call} AS {alias} (key1, distance, score)"
         # By their names, since the table may have the columns of its key in another order than the model.
@@ -129,7 +119,7 @@ class SearchJoin:
     def relabeled_clone(self, change_map: dict[str, str]) -> SearchJoin:
         search = self.search
         if hasattr(search.query, "relabeled_clone"):
-            search = search.with_query(search.query.relabeled_clone(change_map))
+            search = replace(search, query=search.query.relabeled_clone(change_map))
         return replace(
             self,
             search=search,
@@ -164,7 +154,7 @@ class NearestQuery(Query):
     def add_search(self, search: Search) -> tuple[Any, Any]:
         """Join the search; the columns with the score and the distance."""
         if not isinstance(search.query, str):
-            search = search.with_query(search.query.resolve_expression(self))
+            search = replace(search, query=search.query.resolve_expression(self))
         join = SearchJoin(search, self.get_initial_alias(), ALIAS)
         self.alias_map[ALIAS] = join
         self.alias_refcount[ALIAS] = 1
@@ -182,7 +172,7 @@ class NearestQuery(Query):
         for alias, table in list(clone.alias_map.items()):
             if isinstance(table, SearchJoin) and not isinstance(table.search.query, str):
                 resolved = table.search.query.resolve_expression(query, *args, **kwargs)
-                clone.alias_map[alias] = replace(table, search=table.search.with_query(resolved))
+                clone.alias_map[alias] = replace(table, search=replace(table.search, query=resolved))
         return clone
 
     def _with_pushed_conditions(self, alias: str) -> Query:

@@ -8,8 +8,6 @@ from typing import Any
 
 from psycopg import sql
 
-from foh_pg.django.definition import Definition
-
 # An index outlives a table that was dropped with its model. One of the same name takes its place here, so
 # that migrations can go back to the beginning and forward again.
 CREATE = """
@@ -49,29 +47,19 @@ def labels(name: str) -> str:
     return sql.SQL(LABELS).format(function=sql.SQL(function)).as_string(None)
 
 
-def create(index: Definition) -> str:
-    labels = index.labels
-    arguments = {
-        "name": index.name,
-        "source": table_name(index.table),
-        "embedding": index.embedding,
-        "labels": labels and labels.column,
-        "labels_from": labels and labels.table and table_name(labels.table),
-        "labels_key": labels and labels.key,
-        "bits": index.bits,
-        "dimensions": index.dimensions,
-        "distance": index.distance,
-        "options": _json(index.options) if index.options else None,
-        "include": list(index.include) or None,
-    }
+def create(arguments: Mapping[str, Any]) -> str:
+    """Make an index, with the arguments of foh.create_index."""
+    written = {"source": table_name, "labels_from": table_name, "options": _json}
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}{}").format(
-            sql.SQL(name), sql.Literal(value), sql.SQL(f"::{CASTS[name]}" if name in CASTS else "")
+            sql.SQL(name),
+            sql.Literal(written[name](value) if name in written else value),
+            sql.SQL(f"::{CASTS[name]}" if name in CASTS else ""),
         )
         for name, value in arguments.items()
-        if value is not None
+        if value not in (None, {}, [])
     )
-    body = sql.SQL(CREATE).format(name=sql.Literal(index.name), arguments=named).as_string(None)
+    body = sql.SQL(CREATE).format(name=sql.Literal(arguments["name"]), arguments=named).as_string(None)
     return f"DO {dollar_quoted(body)}"
 
 
