@@ -30,49 +30,32 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE n.nspname = 'foh' AND c.relname = 'index' AND c.relkind = 'r'
 """
 
-# Columns by number where that is known to be right: an index follows a renamed column.
+# Columns by the names that they have now, where the table has them still: an index follows a renamed column.
 PRESENT = """
 SELECT i.name, n.nspname AS schema, c.relname AS table,
-       coalesce(e.attname, i.embedding) AS embedding, coalesce(l.attname, i.labels) AS labels,
        fn.nspname AS labels_from_schema, f.relname AS labels_from,
-       {labels_key} AS labels_key,
        -- The primary key is the default, which a model does not name.
-       CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_index x
-                             WHERE x.indrelid = c.oid AND x.indisprimary AND x.indkey::int2[] @> i.key_attnum
-                               AND x.indnkeyatts = cardinality(i.key_attnum))
-            THEN {key} END AS key,
-       i.bits, i.dimensions, i.distance, i.options,
-       ARRAY(SELECT coalesce(a.attname, (x.value ->> 'name')::name)::text
-             FROM pg_catalog.jsonb_array_elements(i.included) WITH ORDINALITY AS x (value, at)
-             LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.source_oid AND c.oid = i.source_oid
-                  AND a.attnum = (x.value ->> 'attnum')::int2 AND NOT a.attisdropped
-             ORDER BY x.at) AS include
+       CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_index x
+                         WHERE x.indrelid = c.oid AND x.indisprimary AND x.indkey::int2[] @> i.key_attnum
+                           AND x.indnkeyatts = cardinality(i.key_attnum))
+            THEN r.columns - 'key' ELSE r.columns END AS columns,
+       i.bits, i.dimensions, i.distance, i.options
 FROM foh.index i
 LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_class f ON f.oid = i.labels_from
 LEFT JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace
-LEFT JOIN pg_catalog.pg_attribute e ON e.attrelid = i.source_oid AND c.oid = i.source_oid
-     AND e.attnum = i.embedding_attnum AND NOT e.attisdropped
-LEFT JOIN pg_catalog.pg_attribute l ON l.attrelid = coalesce(i.labels_from_oid, i.source_oid)
-     AND coalesce(f.oid, c.oid) = l.attrelid AND l.attnum = i.labels_attnum AND NOT l.attisdropped
+CROSS JOIN LATERAL (
+    SELECT jsonb_object_agg(d.role, d.names) AS columns
+    FROM (SELECT w.role, jsonb_agg(coalesce(p.name, w.name) ORDER BY w.at) AS names
+          FROM foh._recorded(i) w JOIN foh._present(i) p ON p.at = w.at
+          WHERE w.number > 0 GROUP BY w.role) d) r
 ORDER BY i.name
-"""
-# Columns of a key, of which there may be several.
-COLUMNS = """
-(SELECT pg_catalog.array_agg(coalesce(a.attname, r.name)::text ORDER BY r.at)
- FROM ROWS FROM (pg_catalog.unnest(i.{columns}), pg_catalog.unnest(i.{columns}_attnum)) WITH ORDINALITY
-      AS r (name, number, at)
- LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.{table}_oid AND i.{table} = i.{table}_oid
-      AND a.attnum = r.number AND NOT a.attisdropped)
 """
 
 # What cannot be altered in an index. Dimensions follow from the column, unless declared.
 FIXED = ("table", "schema", "key", "embedding", "labels", "labels_from", "labels_from_schema", "labels_key",
          "bits", "distance")  # fmt: skip
-
-# Options that the columns of an index's tables are made from.
-FIXED_OPTIONS = ("geometry",)
 
 
 def leave_out_our_schema(context: AutogenContext, upgrade: UpgradeOps, schemas: set[str | None]) -> Any:
@@ -142,34 +125,29 @@ def _install(connection: sa.Connection) -> Iterable[MigrateOperation]:
 def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[str, Any]]]:
     """Each index as it would be declared now, and all its options."""
     found: dict[str, tuple[Definition, Mapping[str, Any]]] = {}
-    present = PRESENT.format(
-        key=COLUMNS.format(columns="key", table="source"),
-        labels_key=COLUMNS.format(columns="labels_key", table="labels_from"),
-    )
-    rows = connection.exec_driver_sql(present).mappings().all()
+    rows = connection.exec_driver_sql(PRESENT).mappings().all()
     if not rows:
         return found
     defaults = connection.exec_driver_sql("SELECT foh._default_options()").scalar_one()
     for row in rows:
         values = dict(row)
-        options = values.pop("options")
+        options, columns = values.pop("options"), values.pop("columns")
         set_ = {name: value for name, value in options.items() if value != defaults.get(name)}
         # An index whose table is gone has no place; its name is still taken.
         values["table"] = values["table"] or ""
-        values["key"] = columns_text(values["key"])
-        values["labels_key"] = columns_text(values["labels_key"])
-        found[values["name"]] = (Definition(**values, options=set_), options)
+        for role in ("embedding", "labels", "labels_key", "key"):
+            values[role] = columns_text(columns.get(role))
+        index = Definition(**values, include=columns.get("included", []), options=set_)
+        found[index.name] = (index, options)
     return found
 
 
 def _differs(index: Definition, present: Definition) -> bool:
     if index.dimensions is not None and index.dimensions != present.dimensions:
         return True
-    if any(
-        index.options.get(each) != present.options.get(each)
-        for each in FIXED_OPTIONS
-        if each in index.options
-    ):
+    # The columns of its tables are made from this option.
+    geometry = present.options.get("geometry")
+    if index.options.get("geometry", geometry) != geometry:
         return True
     return any(getattr(index, each) != getattr(present, each) for each in FIXED)
 

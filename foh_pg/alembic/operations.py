@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from alembic.operations import MigrateOperation, Operations
@@ -22,12 +22,12 @@ BASE = "base"
 
 
 @Operations.register_operation("foh_migrate")
+@dataclass(eq=False)
 class FohMigrateOp(MigrateOperation):
     """Bring schema `foh` to a revision of its own history."""
 
-    def __init__(self, to: str = HEAD, start: str = BASE) -> None:
-        self.to = to
-        self.start = start
+    to: str = HEAD
+    start: str = BASE
 
     @classmethod
     def foh_migrate(cls, operations: Operations, to: str = HEAD, *, start: str | None = None) -> None:
@@ -50,11 +50,11 @@ class FohMigrateOp(MigrateOperation):
 
 
 @Operations.register_operation("create_foh_index")
+@dataclass(eq=False)
 class CreateFohIndexOp(MigrateOperation):
     """Create an index on a table."""
 
-    def __init__(self, index: Definition) -> None:
-        self.index = index
+    index: Definition
 
     @classmethod
     def create_foh_index(
@@ -90,13 +90,13 @@ class CreateFohIndexOp(MigrateOperation):
 
 
 @Operations.register_operation("drop_foh_index")
+@dataclass(eq=False)
 class DropFohIndexOp(MigrateOperation):
     """Drop an index with all that belongs to it."""
 
-    def __init__(self, name: str, *, if_exists: bool = False, index: Definition | None = None) -> None:
-        self.name = name
-        self.if_exists = if_exists
-        self.index = index
+    name: str
+    if_exists: bool = False
+    index: Definition | None = None
 
     @classmethod
     def drop_foh_index(cls, operations: Operations, name: str, *, if_exists: bool = False) -> None:
@@ -116,15 +116,13 @@ class DropFohIndexOp(MigrateOperation):
 
 
 @Operations.register_operation("alter_foh_index")
+@dataclass(eq=False)
 class AlterFohIndexOp(MigrateOperation):
     """Change options of an index."""
 
-    def __init__(
-        self, name: str, options: Mapping[str, Any], previous: Mapping[str, Any] | None = None
-    ) -> None:
-        self.name = name
-        self.options = options
-        self.previous = previous
+    name: str
+    options: Mapping[str, Any]
+    previous: Mapping[str, Any] | None = None
 
     @classmethod
     def alter_foh_index(cls, operations: Operations, name: str, **options: Any) -> None:

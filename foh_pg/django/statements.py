@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from psycopg import sql
@@ -49,7 +49,11 @@ def labels(name: str) -> str:
 
 def create(arguments: Mapping[str, Any]) -> str:
     """Make an index, with the arguments of foh.create_index."""
-    written = {"source": table_name, "labels_from": table_name, "options": _json}
+    written: dict[str, Callable[[Any], str]] = {
+        "source": table_name,
+        "labels_from": table_name,
+        "options": _json,
+    }
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}{}").format(
             sql.SQL(name),
