@@ -29,9 +29,7 @@ SUMMARIES = {
     "labels": (
         "Suggest labels for a vector, for a row, or for all rows that have none: label, chance, neighbors."
     ),
-    "evaluate": (
-        "Measure the index by label and by nearness, beside the exact distance and random hyperplanes."
-    ),
+    "evaluate": "Measure the index by label and by nearness, beside the exact distance.",
     "doctor": "Say what is wrong with an installation and how to put it right. Changes nothing.",
     "status": "Show the indexes: what they hold, what waits for the updater, what is wrong and what to do.",
     "check": "Verify what an index promises on the live data; one line per violation. Reads the whole table.",

@@ -24,7 +24,7 @@ from foh_pg.updater import Run
 @options.dsn
 @options.json
 def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | None, json: bool) -> None:
-    """Measure the index by label and by nearness, beside the exact distance and random hyperplanes.
+    """Measure the index by label and by nearness, beside the exact distance.
 
     P@10 by label, recall of the exact ten, both@10 (of the ten nearest rows that share a label with the
     query, the share returned), mean distance; the same of the first hundred; how many rows are first for
@@ -69,7 +69,6 @@ def lines(run: Run) -> list[dict[str, Any]]:
     names = {
         "index": f"index, version {run.to_version}",
         "exact": "exact distance",
-        "random": "random hyperplanes",
     }
     return [
         {

@@ -11,8 +11,6 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays import metrics
 from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_error
 from foh_pg.errors import InputError
-from foh_pg.model.model import Model
-from foh_pg.model.ranking import SHORTLIST
 from foh_pg.postgres.binary_copy import Array, Nullable, Vector
 from foh_pg.quality import suggesting
 from foh_pg.runs.run import Progress, Run, recorded
@@ -21,7 +19,6 @@ from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.source import Rows, read_held_out
 from foh_pg.updater.chances import judging
 from foh_pg.updater.scan import Scanned, exact_distances, scan
-from foh_pg.updater.served_model import read_served
 
 QUERIES = 500
 RANKS = (10, 100)
@@ -29,6 +26,7 @@ KEYS_AT_ONCE = 10_000
 
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
+TRAINED = "SELECT m.trained FROM foh.model m WHERE m.index = {id} ORDER BY m.version DESC LIMIT 1"
 SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s, %(match)s::jsonb)"
 CONDITION = "SELECT {condition}(%(query)s::real[]::{vector}.vector, %(k)s, %(match)s)"
 # Steps of a search, as sql/index/maintain.sql names them.
@@ -39,9 +37,9 @@ STORE = """
 UPDATE foh.model SET metrics = metrics || %(metrics)s WHERE index = {id} AND version = %(version)s
 """
 
-# What is measured: the index, the exact distance, random hyperplanes. Under "alike" are the nearest rows
-# that share a label with the query.
-WAYS = ("index", "exact", "random")
+# What is measured: the index and the exact distance. Under "alike" are the nearest rows that share a label
+# with the query.
+WAYS = ("index", "exact")
 SHORT = {"precision": "p", "recall": "recall", "both": "both"}
 
 Labels = dict[Any, frozenset[str]]
@@ -58,11 +56,12 @@ def evaluate(
     match: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Measure an index by label and by nearness, beside the exact distance and random hyperplanes.
+    """Measure an index by label and by nearness, beside the exact distance.
 
     Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
-    answer. The index answers through its SQL search with its default options; the other two rank the whole
-    table, which is read once, in one snapshot. The figures go into foh.run, and to the version of the model.
+    answer. The index answers through its SQL search with its default options; the exact distance ranks the
+    whole table, which is read once, in one snapshot. The figures go into foh.run, and to the version of the
+    model.
 
     Figures of the first ten and hundred: `foh_pg.arrays.metrics` says what they are. `kept` is the share of
     the exact ten that is left after each step of a search; `own_first` that of the queries which are first in
@@ -96,21 +95,18 @@ def _measure(session: Session, run: Run, queries: int) -> int:
     with run.phase("read"):
         (placed,), (waiting,) = session.one(PLACED), session.one(WAITING)
         rows = choose_queries(session, index, placed + waiting, queries)
-        model = read_served(session, index).model
+        (trained,) = session.one(TRAINED)
     run.rows = len(rows)
     with run.phase("search", len(rows)):
         asked = {k: search(session, run, index, rows, k) or [] for k in RANKS}
         steps = {step: search(session, run, index, rows, RANKS[0], step) for step in STEPS}
     with run.phase("exact", placed):
-        plain = Model.random(model.mean, index.bits, int(index.options["seed"]), model.scale)
-        shortlist = _shortlist(index, model)
-        keep = max(*RANKS, shortlist) + 1
-        scanned = scan(session, run, index, rows, plain, keep, placed)
-    answers = _answers(index, rows, asked, scanned, shortlist, index.distance_weight(model.scale))
+        scanned = scan(session, run, index, rows, max(RANKS) + 1, placed)
+    answers = _answers(index, rows, asked, scanned)
     with run.phase("labels"):
         every = [keys for way in answers.values() for found in way.values() for keys in found]
         labels = {} if index.labels is None else read_labels(session, index, every)
-    run.metrics.update({"queries": len(rows), "table": scanned.total, "trained": model.trained})
+    run.metrics.update({"queries": len(rows), "table": scanned.total, "trained": trained})
     own = [frozenset(row.tolist()) for row in rows.labels.each()]
     for name in WAYS:
         judged = judge(own, answers[name], labels, answers["exact"], answers["alike"])
@@ -228,12 +224,6 @@ def read_vectors(session: Session, index: IndexRow, keys: Iterable[Any]) -> dict
     return read
 
 
-def _shortlist(index: IndexRow, model: Model) -> int:
-    """Rows that a search ranks with the exact distance: by the option, else as chosen, else as SQL has it."""
-    given = index.options["shortlist"]
-    return (model.ranking.shortlist or SHORTLIST) if given is None else int(given)
-
-
 def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:
     """Held-out rows with labels, always the same ones as long as they are there; those that judge first."""
     share = float(index.options["held_out"])
@@ -275,9 +265,7 @@ def search(
     return found
 
 
-def _answers(
-    index: IndexRow, rows: Rows, asked: dict[int, Found], scanned: Scanned, shortlist: int, weight: float
-) -> Answers:
+def _answers(index: IndexRow, rows: Rows, asked: dict[int, Found], scanned: Scanned) -> Answers:
     """The keys that each way to search gives, by rank, the query left out, as psycopg has them."""
     own = index.keys.parameters(rows.keys)
     answers: Answers = {name: {} for name in (*WAYS, "alike")}
@@ -286,9 +274,6 @@ def _answers(
             "index": asked[k],
             "exact": [index.keys.parameters(keys) for keys in scanned.exact.first(k + 1)],
             "alike": [index.keys.parameters(keys) for keys in scanned.alike.first(k + 1)],
-            "random": [
-                index.keys.parameters(keys) for keys in scanned.coded.ranked(k + 1, shortlist, weight)
-            ],
         }
         for name, way in found.items():
             answers[name][k] = [[key for key in keys if key != own[i]][:k] for i, keys in enumerate(way)]

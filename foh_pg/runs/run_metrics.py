@@ -8,7 +8,7 @@ from typing import Any
 
 # What runs write into their metrics that is read here: numbers, groups of numbers, and notes.
 NUMBERS = ("map", "map_present", "flipped", "lag_seconds")
-GROUPS = ("index", "exact", "random", "kept", "labels", "labels_vote", "labels_classifier")
+GROUPS = ("index", "exact", "kept", "labels", "labels_vote", "labels_classifier")
 
 
 def readable(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,10 +115,6 @@ class IndexRow:
         """What a list holds of every row beside its key: the columns of foh.<index>_list."""
         return {"geometry": self.geometry_column, "marks": self.marks_column, **self.included_columns}
 
-    def distance_weight(self, scale: float) -> float:
-        """Brings pgvector's distance to the size of a cosine distance."""
-        return {"cosine": 1.0, "l2": 1 / scale, "ip": 1 / scale**2}[self.distance]
-
 
 def find_index(session: Session, name: str) -> IndexRow:
     """Look an index up and give the session its names."""

@@ -1,4 +1,4 @@
-"""The whole table read once, and the best rows of it for many queries: what an index is measured against."""
+"""The whole table read once, and its nearest rows for many queries: what an index is measured against."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.codes import hamming
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.similarity import label_matrix
-from foh_pg.model.model import Model, Vectors, label_lists
+from foh_pg.model.model import Vectors, label_lists
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
@@ -25,61 +24,40 @@ Values = npt.NDArray[np.float64]
 
 @dataclass
 class Best:
-    """The rows with the smallest values so far, for each query: (queries, kept) each, in order."""
+    """The nearest rows so far, for each query: (queries, kept) each, in order."""
 
-    values: Values
-    keys: KeyArray
     distances: Values
+    keys: KeyArray
 
     @classmethod
     def none(cls, index: IndexRow, queries: int) -> Best:
-        empty = np.zeros((queries, 0))
-        return cls(empty, np.empty((queries, 0), dtype=index.keys.dtype), empty)
+        return cls(np.zeros((queries, 0)), np.empty((queries, 0), dtype=index.keys.dtype))
 
-    def offer(self, values: Values, keys: KeyArray, distances: Values, keep: int) -> None:
-        """Take in a page of rows: values and distances are (queries, rows), keys are those of the rows."""
-        joined = np.concatenate([self.values, values], axis=1)
+    def offer(self, distances: Values, keys: KeyArray, keep: int) -> None:
+        """Take in a page of rows: distances are (queries, rows), keys are those of the rows."""
+        joined = np.concatenate([self.distances, distances], axis=1)
         order = np.argsort(joined, axis=1, kind="stable")[:, :keep]
-        everyone = np.broadcast_to(keys, values.shape)
-        self.values = np.take_along_axis(joined, order, axis=1)
+        everyone = np.broadcast_to(keys, distances.shape)
+        self.distances = np.take_along_axis(joined, order, axis=1)
         self.keys = np.take_along_axis(np.concatenate([self.keys, everyone], axis=1), order, axis=1)
-        distances = np.concatenate([self.distances, distances], axis=1)
-        self.distances = np.take_along_axis(distances, order, axis=1)
 
     def first(self, k: int) -> list[KeyArray]:
-        """The best k of each query; fewer where only so many have a value."""
-        return [row[:k][np.isfinite(values[:k])] for row, values in zip(self.keys, self.values, strict=True)]
-
-    def ranked(self, k: int, shortlist: int, weight: float) -> list[KeyArray]:
-        """The best k after a shortlist was ranked with the exact distance, as a search does it."""
-        reach = max(k, shortlist)
-        values = self.values[:, :reach]
-        if shortlist:
-            values = values + weight * self.distances[:, :reach]
-        order = np.argsort(values, axis=1, kind="stable")[:, :k]
-        return list(np.take_along_axis(self.keys[:, :reach], order, axis=1))
+        """The nearest k of each query; fewer where only so many are at a finite distance."""
+        return [row[:k][np.isfinite(far[:k])] for row, far in zip(self.keys, self.distances, strict=True)]
 
 
 class Scanned(NamedTuple):
-    """The best rows of every query, and how many rows the table has."""
+    """The nearest rows of every query, and how many rows the table has."""
 
-    # exact, alike: by the exact distance; of all rows, and of those that share a label with the query.
     exact: Best
+    # Of the rows that share a label with the query.
     alike: Best
-    # By the codes of a model.
-    coded: Best
     total: int
 
 
-def scan(
-    session: Session, run: Run, index: IndexRow, queries: Rows, plain: Model, keep: int, total: int
-) -> Scanned:
-    """Read the whole table, and keep the best rows of each query, which may have labels.
-
-    Rows at one Hamming distance are put in a random order, the same in every evaluation.
-    """
-    exact, alike, coded = (Best.none(index, len(queries)) for _ in range(3))
-    codes, drawn = plain.encode(queries.vectors), np.random.default_rng(int(index.options["seed"]))
+def scan(session: Session, run: Run, index: IndexRow, queries: Rows, keep: int, total: int) -> Scanned:
+    """Read the whole table, and keep the nearest rows of each query, which may have labels."""
+    exact, alike = (Best.none(index, len(queries)) for _ in range(2))
     after, more, seen = None, True, 0
     while more:
         page = read_page(session, index, after, PAGE_ROWS)
@@ -89,12 +67,9 @@ def scan(
         if not len(rows):
             continue
         distances = exact_distances(index, queries.vectors, rows.vectors)
-        bits = hamming(codes, plain.encode(rows.vectors)).astype(np.float64)
-        exact.offer(distances, rows.keys, distances, keep)
-        alike.offer(np.where(sharing(queries, rows), distances, np.inf), rows.keys, distances, keep)
-        # Less than one bit is added, which orders rows at the same distance and no others.
-        coded.offer((bits + 0.5 * drawn.random(len(rows))) / index.bits, rows.keys, distances, keep)
-    return Scanned(exact, alike, coded, seen)
+        exact.offer(distances, rows.keys, keep)
+        alike.offer(np.where(sharing(queries, rows), distances, np.inf), rows.keys, keep)
+    return Scanned(exact, alike, seen)
 
 
 def sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:

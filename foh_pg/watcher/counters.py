@@ -48,9 +48,9 @@ METRICS = (
     ("foh_info", "gauge", "Version of foh_pg."),
 )
 
-# What evaluate measures, and of whose answers: the index, the exact distance, random hyperplanes.
+# What evaluate measures, and of whose answers.
 MEASURES = ("p10", "p100", "map100", "recall10", "both10")
-WAYS = ("index", "exact", "random")
+WAYS = ("index", "exact")
 
 # Labels of a metric where they are not the index alone.
 LABELS = {
