@@ -13,7 +13,7 @@ SET enable_seqscan = on
 SET jit = off
 AS $body$
 DECLARE
-    parts constant text := (SELECT string_agg(format('SELECT {each i.k#}, i.op, i.x, %s::bigint AS home FROM %I.%I i', p.shard, {schema_text}, {inbox_name} || '_' || p.inbox), ' UNION ALL ')
+    parts constant text := (SELECT string_agg(format('SELECT {each i.k#}, i.op, i.x, %s::bigint AS home FROM %s i', p.shard, {inbox_prefix} || p.inbox || '"'), ' UNION ALL ')
                             FROM (SELECT unnest(shards) AS shard, unnest(inboxes) AS inbox) p);
 BEGIN
     EXECUTE $sql$

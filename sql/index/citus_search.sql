@@ -5,7 +5,7 @@
 -- changed, no pull has taken anything out of the inbox and no shard has moved in between. Numbers of placements only grow, so their sum
 -- grows with every move. whole: all shards are known. The arrays have a place for each shard, in the order of the hashes in them.
 CREATE OR REPLACE FUNCTION {moment}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean,
-                                    OUT shards bigint[], OUT inboxes bigint[], OUT tokens {home_type}[], OUT firsts int[], OUT nodes int[])
+                                    OUT shards bigint[], OUT inboxes bigint[], OUT tokens {home ~}[], OUT firsts int[], OUT nodes int[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -88,7 +88,7 @@ DECLARE
     tests jsonb;
     condition pg_catalog.text;
     -- The values that match asks the distribution column for; the only shard that Citus finds the filter to need; and the shards to ask.
-    homes {home_type}[];
+    homes {home ~}[];
     sole bigint;
     asked bigint[];
     more bigint;
@@ -151,7 +151,7 @@ BEGIN
         rows_places := '{}';
         -- Citus finds the shard of a row by the hash of its distribution column. A condition on that column asks the nodes of its shards alone.
         asked := CASE WHEN homes IS NOT NULL
-                      THEN ARRAY(SELECT before.shards[pg_catalog.width_bucket(pg_catalog.worker_hash(a.home{home_collate}), before.firsts)] FROM pg_catalog.unnest(homes) AS a (home))
+                      THEN ARRAY(SELECT before.shards[pg_catalog.width_bucket(pg_catalog.worker_hash(a.home{home ^}), before.firsts)] FROM pg_catalog.unnest(homes) AS a (home))
                       WHEN sole OPERATOR(pg_catalog.=) ANY (before.shards) THEN ARRAY[sole] ELSE before.shards END;
         answer := '{}';
         FOR node IN
@@ -161,7 +161,7 @@ BEGIN
                                pg_catalog.unnest(before.shards) AS shard, pg_catalog.unnest(before.inboxes) AS inbox) n
                   WHERE n.shard OPERATOR(pg_catalog.=) ANY (asked) GROUP BY n.node) n
             CROSS JOIN LATERAL (SELECT {each pg_catalog.array_agg(<e.key>) AS keys_#}, pg_catalog.array_agg(before.shards[e.at]) AS homes, pg_catalog.array_agg(e.place) AS places
-                                FROM (SELECT e.key, e.place, pg_catalog.width_bucket(pg_catalog.worker_hash({home_of_e}), before.firsts) AS at
+                                FROM (SELECT e.key, e.place, pg_catalog.width_bucket(pg_catalog.worker_hash({home <e.key>^}), before.firsts) AS at
                                       FROM (SELECT pg_catalog.unnest(near.keys) AS key, pg_catalog.generate_subscripts(near.keys, 1)::bigint AS place) e) e
                                 WHERE before.shards[e.at] OPERATOR(pg_catalog.=) ANY (n.shards)) w
         LOOP
@@ -171,7 +171,7 @@ BEGIN
             IF pg_catalog.cardinality(answer) OPERATOR(pg_catalog.=) 1 THEN
                 fallback := true;
             ELSIF answer[1] IS NOT NULL THEN
-                rows_keys := rows_keys OPERATOR(pg_catalog.||) ARRAY(SELECT {row u.k#} FROM (SELECT {answered_as_k}) u);
+                rows_keys := rows_keys OPERATOR(pg_catalog.||) ARRAY(SELECT {row u.k#} FROM (SELECT {each pg_catalog.unnest(answer[2 OPERATOR(pg_catalog.+) #]::~[]) AS k#}) u);
                 rows_distances := rows_distances OPERATOR(pg_catalog.||) answer[1]::pg_catalog.float8[];
                 rows_places := rows_places OPERATOR(pg_catalog.||) answer[2]::pg_catalog.int8[];
             END IF;

@@ -17,9 +17,9 @@ CREATE TABLE {inbox} (
 -- By this a shard is replicated while it moves under writes.
 ALTER TABLE {inbox} {inbox_identity};
 -- A value of the distribution column for each shard: a statement about it is sent to the node where that shard is now.
-CREATE TABLE {token} (key {home_type} NOT NULL PRIMARY KEY);
+CREATE TABLE {token} (key {home ~} NOT NULL PRIMARY KEY);
 GRANT SELECT ON {token} TO PUBLIC;
-SELECT create_distributed_table({inbox_text}, {home_k}, colocate_with => {source_text});
+SELECT create_distributed_table({inbox_text}, 'k{home #}', colocate_with => {source_text});
 SELECT create_distributed_table({token_text}, 'key', colocate_with => {source_text});
 
 -- foh: node note, if distributed
@@ -54,7 +54,7 @@ BEGIN
         RETURN NULL;
     END IF;
     LOOP
-        SELECT format('%I.%I', {schema_text}, {inbox_name} || '_' || i.shardid) INTO inbox
+        SELECT {inbox_prefix} || i.shardid || '"' INTO inbox
         FROM pg_dist_shard s JOIN pg_dist_shard i ON i.logicalrelid = {inbox_text}::regclass AND i.shardminvalue = s.shardminvalue
         WHERE s.shardid = substring(TG_TABLE_NAME FROM '[0-9]+$')::bigint;
         EXIT WHEN FOUND;
@@ -104,7 +104,7 @@ DECLARE
     known bigint[];
     present bigint[];
     number int := 0;
-    found {home_type};
+    found {home ~};
     leads bigint;
 BEGIN
     PERFORM foh._open({tables_text});

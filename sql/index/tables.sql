@@ -127,7 +127,7 @@ CREATE INDEX ON {stream} (op, seq) WHERE NOT fresh;
 -- foh: table shard, if distributed
 -- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a value of the distribution column that leads
 -- to both; first: the least hash of that column in them.
-CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {home_type} NOT NULL, first int NOT NULL);
+CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {home ~} NOT NULL, first int NOT NULL);
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.

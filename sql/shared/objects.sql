@@ -1,8 +1,8 @@
 -- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
 
 -- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. {source_text} is {source} as a literal, and an
--- option without a value is NULL. {each ...}, {row ...} and {included ...} are patterns: see foh._pattern. Names of columns
--- and tables may have anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and
+-- option without a value is NULL. {each ...}, {row ...}, {home ...} and {included ...} are patterns: see foh._pattern. Names of columns and
+-- tables may have anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and
 -- $sql$ of the template get a tag that is in no name.
 CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE
@@ -18,7 +18,7 @@ DECLARE
     tag text := '';
 BEGIN
     SELECT array_agg(CASE WHEN p.at > 1 THEN '{' WHEN l.at > 1 THEN E'\n' ELSE '' END || coalesce(p.text, '') ORDER BY l.at, p.at),
-           array_agg(CASE WHEN p.at > 1 THEN substring(p.text FROM '^([a-z_0-9]+|(?:each|row|included) [^{}]+)\}') END ORDER BY l.at, p.at)
+           array_agg(CASE WHEN p.at > 1 THEN substring(p.text FROM '^([a-z_0-9]+|(?:each|row|home|included) [^{}]+)\}') END ORDER BY l.at, p.at)
     INTO pieces, named
     FROM string_to_table(template, E'\n') WITH ORDINALITY AS l (text, at)
     LEFT JOIN LATERAL string_to_table(l.text, CASE WHEN starts_with(ltrim(l.text), '--') THEN '' ELSE '{' END) WITH ORDINALITY AS p (text, at) ON true;
@@ -40,7 +40,8 @@ END
 $function$;
 
 -- A pattern of a template, written for every column: {each s.@} of the key, {included s.@} of what the index includes, which may be nothing;
--- {row s.@} is the key of a row, made of these columns, as the tables of the index hold it. In a pattern # is the number of a column (of an included
+-- {row s.@} is the key of a row, made of these columns, as the tables of the index hold it; {home s.@} is the one column of the key by which Citus
+-- distributes the table. In a pattern # is the number of a column (of an included
 -- one: of our column that holds it), ~ its type in our tables, @ its name, & its name in the table of labels and ^ its collation as a clause. <k> is
 -- that column of the key k. Conditions end with AND or OR, declarations with a semicolon or a comma; what begins with a comma stands after other columns.
 CREATE OR REPLACE FUNCTION foh._pattern(kind text, pattern text, names jsonb) RETURNS text
@@ -58,7 +59,8 @@ DECLARE
     c jsonb;
     written text := '';
 BEGIN
-    FOR c IN SELECT * FROM jsonb_array_elements(CASE kind WHEN 'included' THEN names -> 'included_columns' ELSE names -> 'key_columns' END) LOOP
+    FOR c IN SELECT * FROM jsonb_array_elements(CASE kind WHEN 'included' THEN names -> 'included_columns' ELSE names -> 'key_columns' END) e
+             WHERE kind <> 'home' OR e ->> 'number' = names ->> 'home_number' LOOP
         IF written <> '' THEN
             written := written || between;
         END IF;
