@@ -89,6 +89,15 @@ AS $function$
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation
 $function$;
 
+-- The name of a column as templates write it. Words of PL/pgSQL that are none of SQL are quoted too: NEW.loop would not be found.
+CREATE OR REPLACE FUNCTION foh._quoted(name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+AS $function$
+    SELECT CASE WHEN name IN ('begin', 'by', 'declare', 'execute', 'foreach', 'if', 'loop', 'strict', 'while') THEN '"' || name || '"' ELSE quote_ident(name) END
+$function$;
+
 -- The collation of a column as a clause, so that two columns of different collations can be compared; '' for types
 -- without one.
 CREATE OR REPLACE FUNCTION foh._collate(relation oid, column_name name) RETURNS text

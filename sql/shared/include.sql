@@ -154,6 +154,6 @@ AS $function$
     SELECT jsonb_build_object(
         'included', coalesce(jsonb_object_agg(c.value ->> 'name', jsonb_build_object('name', c.value -> 'name', 'at', c.at, 'type', c.value -> 'type', 'kept', c.value -> 'kept',
                                                                                      'enum', c.value -> 'enum')) FILTER (WHERE c.value IS NOT NULL), '{}')::text,
-        'included_columns', coalesce(jsonb_agg(jsonb_build_object('number', c.value ->> 'slot', 'name', quote_ident(c.value ->> 'name'), 'type', c.value ->> 'kept') ORDER BY c.at), '[]'))
+        'included_columns', coalesce(jsonb_agg(jsonb_build_object('number', c.value ->> 'slot', 'name', foh._quoted(c.value ->> 'name'), 'type', c.value ->> 'kept') ORDER BY c.at), '[]'))
     FROM jsonb_array_elements(i.included) WITH ORDINALITY AS c (value, at)
 $function$;

@@ -22,8 +22,8 @@ SET quote_all_identifiers = off
 AS $function$
 DECLARE
     v text := foh._vector_schema();
-    raw text := 's.' || quote_ident(i.embedding);
-    label text := quote_ident(i.labels);
+    raw text := 's.' || foh._quoted(i.embedding);
+    label text := foh._quoted(i.labels);
     -- Vectors of a cosine index are noted at length one: half the bytes, no overflow, and no NaN at the origin.
     unit text := CASE i.distance WHEN 'cosine' THEN v || '.l2_normalize' ELSE '' END;
     turned constant int := foh._turned_numbers(i.dimensions, i.distance);
@@ -82,12 +82,12 @@ BEGIN
         to_vector := format('CASE WHEN %s.vector_dims(%s) OPERATOR(pg_catalog.=) %s THEN %s END', v, raw, i.dimensions, to_vector);
     END IF;
     moved := format('(%%1$s.%1$s IS NULL) <> (%%2$s.%1$s IS NULL) OR NOT %%1$s.%1$s OPERATOR(%2$s.=) %%2$s.%1$s',
-                    replace(quote_ident(i.embedding), '%', '%%'),
+                    replace(foh._quoted(i.embedding), '%', '%%'),
                     CASE WHEN i.embedding_type IN ('vector', 'halfvec') THEN v ELSE 'pg_catalog' END);
     IF current_setting('server_version_num')::int >= 170000 THEN
         -- The same TOAST pointer is the same value: no need to fetch both.
         moved := format('coalesce(pg_column_toast_chunk_id(%%1$s.%1$s) <> pg_column_toast_chunk_id(%%2$s.%1$s), true) AND (%2$s)',
-                        replace(quote_ident(i.embedding), '%', '%%'), moved);
+                        replace(foh._quoted(i.embedding), '%', '%%'), moved);
     END IF;
     IF i.labels IS NULL THEN
         labels_read := 'NULL::text[]';
@@ -105,7 +105,7 @@ BEGIN
             ELSE 'ARRAY[nullif(s.%1$s::text, '''')]' END, label);
         moved := moved || format(' OR %%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(label, '%', '%%'));
     END IF;
-    SELECT coalesce(string_agg(format('%%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(quote_ident(c ->> 'name'), '%', '%%')), ' OR '), 'false') INTO included_changed
+    SELECT coalesce(string_agg(format('%%1$s.%1$s IS DISTINCT FROM %%2$s.%1$s', replace(foh._quoted(c ->> 'name'), '%', '%%')), ' OR '), 'false') INTO included_changed
     FROM jsonb_array_elements(i.included) c;
     SELECT jsonb_object_agg(o.suffix, format('foh.%I', o.object)) INTO objects FROM foh._object_names(i.name) o;
     objects := objects || jsonb_build_object(
@@ -132,7 +132,7 @@ BEGIN
         'source', i.source_name,
         'source_oid', i.source::oid,
         'label_conditions', coalesce(foh._label_conditions(i)::text, 'null'),
-        'embedding', quote_ident(i.embedding),
+        'embedding', foh._quoted(i.embedding),
         'label_column', coalesce(label, ''),
         'dimensions', i.dimensions,
         'bits', i.bits,

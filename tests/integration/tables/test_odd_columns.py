@@ -15,10 +15,10 @@ from tests.support.postgres import Database
 from tests.support.shop import text, vectors
 
 X = vectors(120)
-# What every table has, and what the table of this test has anyway.
-TAKEN = {"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid", "id", "part", "embedding", "tags"}
-CREATE = "CREATE TABLE item (id int, part int, embedding extensions.vector(8), tags text[]{columns}, PRIMARY KEY (id, part)){rest}"
-INDEX = "SELECT foh.create_index('items', 'item', 'embedding', labels => 'tags', include => %s, options => %s, bits => 16)"
+# What every table has, and what the table of this test has anyway. Words of PL/pgSQL are no names in it.
+TAKEN = {"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid", "id", "loop", "while", "begin"}
+CREATE = "CREATE TABLE item (id int, loop int, while extensions.vector(8), begin text[]{columns}, PRIMARY KEY (id, loop)){rest}"
+INDEX = "SELECT foh.create_index('items', 'item', 'while', labels => 'begin', include => %s, options => %s, bits => 16)"
 
 
 def words_of_ours(connection: psycopg.Connection[Any], columns: dict[str, str]) -> list[str]:
@@ -37,7 +37,7 @@ def words_of_ours(connection: psycopg.Connection[Any], columns: dict[str, str]) 
     )
 
 
-@pytest.mark.parametrize("rest", ["", " PARTITION BY LIST (part)"], ids=["table", "partitioned"])
+@pytest.mark.parametrize("rest", ["", " PARTITION BY LIST (loop)"], ids=["table", "partitioned"])
 def test_any_word_of_ours_can_be_a_column(
     connection: psycopg.Connection[Any], database: Database, rest: str
 ) -> None:
@@ -49,7 +49,7 @@ def test_any_word_of_ours_can_be_a_column(
     if rest:
         for part in range(4):
             connection.execute(f"CREATE TABLE item_{part} PARTITION OF item FOR VALUES IN ({part})".encode())
-    write = "INSERT INTO item (id, part, embedding, tags, sampled) VALUES (%s, %s, %s, %s, %s)"
+    write = "INSERT INTO item (id, loop, while, begin, sampled) VALUES (%s, %s, %s, %s, %s)"
 
     def insert(numbers: range) -> None:
         for number in numbers:
@@ -58,12 +58,12 @@ def test_any_word_of_ours_can_be_a_column(
             )
 
     insert(range(60))
-    connection.execute(INDEX, [["sampled", "key"], '{"exact_rows": 0}'])
+    connection.execute(INDEX, [["sampled", "key", "if"], '{"exact_rows": 0}'])
     build(database.dsn(), "items")
     insert(range(60, 80))
-    connection.execute("UPDATE item SET embedding = %s WHERE id = 3", [text(X[100])])
-    connection.execute("UPDATE item SET key = true WHERE id = 4")
-    connection.execute("UPDATE item SET id = 105, part = 1 WHERE id = 5")
+    connection.execute("UPDATE item SET while = %s WHERE id = 3", [text(X[100])])
+    connection.execute("UPDATE item SET key = true, if = true WHERE id = 4")
+    connection.execute("UPDATE item SET id = 105, loop = 1 WHERE id = 5")
     connection.execute("DELETE FROM item WHERE id = 6")
     index = Index.open(connection, "items")
     for _ in ("stream", "lists"):
@@ -71,7 +71,9 @@ def test_any_word_of_ours_can_be_a_column(
         for condition in ({"filter": "sampled AND id > 9"}, {"match": {"sampled": True}, "filter": "id > 9"}):
             found = {m.key[0] for m in index.search(X[0], 100, labels=0, **condition)}  # type: ignore[arg-type]
             assert found == set(range(10, 80, 5)) | {105}
-        assert [m.key for m in index.search(X[4], 1, match={"key": True, "labels": ["0"]})] == [(4, 1)]
+        assert [m.key for m in index.search(X[4], 1, match={"key": True, "if": True, "labels": ["0"]})] == [
+            (4, 1)
+        ]
         assert len(index.search(X[0], 5, shortlist=0)) == len(index.search(X[0], 5, recall=1)) == 5
         assert len(index.search_like((61, 1), 5)) == len(index.candidates(X[0], probes=1000)[:5]) == 5
         assert index.labels(X[0], 1)
@@ -81,12 +83,12 @@ def test_any_word_of_ours_can_be_a_column(
         assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
         assert connection.execute("SELECT * FROM foh.repair('items')").fetchone() == (0, 0, 0)
         update(database.dsn(), "items")
-    connection.execute("UPDATE item SET tags = NULL WHERE id = 7")
+    connection.execute("UPDATE item SET begin = NULL WHERE id = 7")
     assert [suggested.key for suggested in index.suggest(1)] == [(7, 1)]
     if rest:
         connection.execute("ALTER TABLE item DETACH PARTITION item_2")
         update(database.dsn(), "items")
-        connection.execute("UPDATE item_2 SET part = 5")
+        connection.execute("UPDATE item_2 SET loop = 5")
         connection.execute("ALTER TABLE item ATTACH PARTITION item_2 FOR VALUES IN (5)")
         update(database.dsn(), "items")
         assert index.search(X[8], 1, labels=0)[0].key == (8, 5)
