@@ -21,9 +21,6 @@ from lab.search.benchmark import Settings, measure_filters, run
 from lab.search.line_up import NAMES
 from lab.summary import Report
 
-# The server takes 100 connections.
-MOST_CLIENTS = 64
-
 
 @click.command(short_help="Search the same rows with all that pgvector offers.")
 @data_file
@@ -43,8 +40,7 @@ MOST_CLIENTS = 64
 @click.option(
     "--extras/--no-extras",
     default=True,
-    help="Also several clients, INSERTs, the paper's stages, filters, policies, rows in the stream "
-    "and 4096 dimensions.",
+    help="Also filters, rows that wait in the stream, and the paper's stages.",
 )
 @click.option(
     "--filters",
@@ -52,13 +48,6 @@ MOST_CLIENTS = 64
     help="Nothing but searches with conditions, from all rows that pass to one in ten thousand.",
 )
 @click.option("--contenders", default="all", help=f"Who takes part: all, or some of {', '.join(NAMES)}.")
-@click.option("--clients", default="1,2,4,8", help="How many clients ask at once, one after the other.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(1, 60),
-    default=3.0,
-    help="How long the clients ask, each number and form.",
-)
 @click.option("--quick", is_flag=True, help="Two minutes: fewer contenders and rows.")
 @json_file
 @click.option(
@@ -69,7 +58,6 @@ MOST_CLIENTS = 64
 def search(
     data: str,
     contenders: str,
-    clients: str,
     json: Path | None,
     png: Path | None,
     **given: Any,
@@ -77,21 +65,16 @@ def search(
     """Search the same rows with our index and with all that pgvector offers.
 
     Backend CPU and wall time per query, precision by label, mAP of what is returned, recall of the exact
-    nearest, mean distance, size, time to build, cost of an INSERT, queries a second with several clients,
-    and the paper's updating time and query time stage by stage, on a server of the benchmark's own. All
-    contenders take turns, so that they see the same machine.
+    nearest, mean distance, size, time to build, and the paper's updating time and query time stage by stage,
+    on a server of the benchmark's own. All contenders take turns, so that they see the same machine.
     """
     if png is not None:
         frontier.require()
-    settings = Settings(**given, clients=read_clients(clients), contenders=read_contenders(contenders))
+    settings = Settings(**given, contenders=read_contenders(contenders))
     loaded = datasets.load(data)
     if settings.quick:
         settings = replace(
-            settings,
-            queries=min(settings.queries, 100),
-            rows=min(settings.rows or 8000, 8000),
-            clients=settings.clients[:2],
-            seconds=1.0,
+            settings, queries=min(settings.queries, 100), rows=min(settings.rows or 8000, 8000)
         )
     if settings.rows is not None and settings.rows + settings.queries >= len(loaded.X):
         settings = replace(settings, rows=None)
@@ -113,23 +96,6 @@ def _run(data: Dataset, settings: Settings) -> Report:
         if record["experiment"] == "server":
             found["versions"].update(record["versions"])
     return Report("search", datasets.describe(data), settings.describe(), found, records)
-
-
-def read_clients(text: str) -> tuple[int, ...]:
-    """Read numbers of clients.
-
-    Examples
-    --------
-    >>> read_clients("4, 1,4")
-    (1, 4)
-    """
-    try:
-        counts = sorted({int(part) for part in text.split(",")})
-    except ValueError:
-        raise InputError(f"--clients takes numbers like 1,2,4, not {text!r}") from None
-    if counts[0] < 1 or counts[-1] > MOST_CLIENTS:
-        raise InputError(f"--clients takes numbers from 1 to {MOST_CLIENTS}, not {text!r}")
-    return tuple(counts)
 
 
 def read_contenders(text: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ CODE = sql.SQL(
 NEAREST = sql.SQL("SELECT id FROM {} ORDER BY code <~> {} LIMIT {}")
 
 # Without labels: a code that leans on them costs one more sum.
-ARRIVE = sql.SQL("INSERT INTO {} SELECT id, {} FROM fresh WHERE id > %s AND id <= %s")
 
 # The copy by subvector is fetched out of TOAST once, not once for every bit.
 REENCODED = sql.SQL(
@@ -44,9 +43,8 @@ def codes_graph(source: str, bits: int, ef: int) -> Contender:
         statement = NEAREST.format(sql.Identifier(table), code_of(source, bits), sql.Literal(k))
         return Form(f"ef_search {max(ef, k)}", k, statement, {"hnsw.ef_search": max(ef, k)})
 
-    arrive = ARRIVE.format(sql.Identifier(table), code_of(source, bits, "embedding"))
     size = index_size(f"{table}_idx")
-    return Contender("pgvector HNSW on our codes", "items", build, size, [form(10), form(100)], arrive)
+    return Contender("pgvector HNSW on our codes", "items", build, size, [form(10), form(100)])
 
 
 def codes_scan(source: str, title: str, bits: int) -> Contender:
@@ -61,8 +59,7 @@ def codes_scan(source: str, title: str, bits: int) -> Contender:
         Form("all codes", k, NEAREST.format(sql.Identifier(table), code_of(source, bits), sql.Literal(k)))
         for k in (10, 100)
     ]
-    arrive = ARRIVE.format(sql.Identifier(table), code_of(source, bits, "embedding"))
-    return Contender(title, "items", build, size, forms, arrive)
+    return Contender(title, "items", build, size, forms)
 
 
 def reencoded(source: str, bits: int, dimensions: int, most: int) -> Contender:

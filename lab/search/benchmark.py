@@ -9,12 +9,9 @@ from typing import Any
 import psycopg
 
 from foh_pg.arrays.threads import one_thread
-from foh_pg.postgres.embedded import installation
 from lab.dataset import Dataset
 from lab.search import arrivals, experiments, filters, stages, table
-from lab.search.clients import throughput
 from lab.search.contenders import Contender
-from lab.search.inserts import cost_of_arrivals
 from lab.search.line_up import ALWAYS, line_up
 from lab.search.measure import Backend, Record, built, interleave, judge_by
 
@@ -33,13 +30,11 @@ class Settings:
     shared_buffers: str = "2GB"
     extras: bool = True
     quick: bool = False
-    clients: tuple[int, ...] = (1, 2, 4, 8)
-    seconds: float = 3.0
     contenders: tuple[str, ...] = ()
     filters: bool = False
 
     def describe(self) -> dict[str, Any]:
-        return {**asdict(self), "clients": list(self.clients), "contenders": list(self.contenders)}
+        return {**asdict(self), "contenders": list(self.contenders)}
 
 
 def run(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
@@ -58,7 +53,7 @@ def run(data: Dataset, settings: Settings, say: Progress) -> Iterator[Record]:
             say("own rows")
             yield from experiments.own_rows(connection, rows, settings.seed)
             if settings.extras:
-                yield from _extras(dsn, connection, rows, contenders, settings, say)
+                yield from _extras(connection, rows, settings, say)
         if empty is not None:
             yield from _stages(empty, rows, settings, say)
 
@@ -112,30 +107,13 @@ def _search(
 
 
 def _extras(
-    dsn: str,
-    connection: psycopg.Connection[Any],
-    rows: table.Rows,
-    contenders: Sequence[Contender],
-    settings: Settings,
-    say: Progress,
+    connection: psycopg.Connection[Any], rows: table.Rows, settings: Settings, say: Progress
 ) -> Iterator[Record]:
-    say("several clients")
-    program = installation(settings.version) / "bin" / "pgbench"
-    counts, seconds = settings.clients, settings.seconds
-    yield from throughput(dsn, connection, program, rows, contenders, counts, seconds)
     say("filters")
     yield from filters.measure(connection, rows)
-    say("policies")
-    yield from experiments.by_tenant(connection, rows)
     say("rows in the stream")
     sizes = (0, 500, 2000) if settings.quick else (0, 2000, 20_000)
     yield from experiments.with_stream(connection, rows, sizes)
-    say("rows arriving")
-    singles, bulks = (20, 1) if settings.quick else (100, 3)
-    yield from cost_of_arrivals(connection, rows, contenders, singles, bulks)
-    if not settings.quick:
-        say("4096 dimensions")
-        yield from experiments.wide(dsn, connection)
 
 
 def _stages(dsn: str, rows: table.Rows, settings: Settings, say: Progress) -> Iterator[Record]:

@@ -13,12 +13,6 @@ from lab.search.table import Rows
 
 Build = Callable[[str, psycopg.Connection[Any], Rows], None]
 
-# Rows that arrive wait in table fresh; which of them arrive now is told by their ids.
-ARRIVE = sql.SQL(
-    "INSERT INTO {} (id, embedding, labels, tenant)"
-    " SELECT id, embedding, labels, tenant FROM fresh WHERE id > %s AND id <= %s"
-)
-
 
 @dataclass(frozen=True)
 class Form:
@@ -50,8 +44,6 @@ class Contender:
     size: sql.Composed
     # What to measure.
     forms: Sequence[Form]
-    # Puts rows of table fresh into its table; None where another contender shows what that costs.
-    arrive: sql.Composed | None = None
     # A query for the number of rows on its lists, where that may be fewer than there are.
     reached: sql.Composed | None = None
 
@@ -62,7 +54,3 @@ def nothing_to_build(_dsn: str, _connection: psycopg.Connection[Any], _rows: Row
 
 def index_size(index: str) -> sql.Composed:
     return sql.SQL("SELECT pg_relation_size({}::regclass)").format(sql.Literal(index))
-
-
-def arriving_in(table: str) -> sql.Composed:
-    return ARRIVE.format(sql.Identifier(table))

@@ -1,4 +1,4 @@
-"""Searches while rows wait in the stream, when a policy hides rows, and in 4096 dimensions."""
+"""Searches while rows wait in the stream, and rows that ask with their own vectors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from foh_pg.arrays.labels import LabelSets
-from foh_pg.updater import build as build_index
-from lab.dataset import Dataset
 from lab.search import table
 from lab.search.contenders import Form
 from lab.search.measure import Backend, Record, interleave, judge_by
@@ -23,9 +20,7 @@ TABLE = table_of("anchored")
 REPLACE = sql.SQL(
     "UPDATE {table} SET embedding = o.embedding FROM {table} o WHERE {table}.id = 0 AND o.id = 1"
 ).format(table=sql.Identifier(TABLE))
-# pgvector goes on searching until the policy has let enough rows through, up to hnsw.max_scan_tuples.
-FILTERED_QUERIES, OWN_QUERIES = 200, 1000
-ITERATIVE: dict[str, str | int] = {"hnsw.ef_search": 40, "hnsw.iterative_scan": "relaxed_order"}
+OWN_QUERIES = 1000
 
 
 def with_stream(
@@ -88,57 +83,3 @@ def own_rows(connection: psycopg.Connection[Any], rows: table.Rows, seed: int) -
             "first": float(np.mean(first)),
             "found": float(np.mean(found)),
         }
-
-
-def by_tenant(connection: psycopg.Connection[Any], rows: table.Rows) -> Iterator[Record]:
-    """Search under row-level security with 100 tenants, as one of them."""
-    connection.execute("CREATE ROLE tenant")
-    for name in (TABLE, "items_graph"):
-        named = sql.Identifier(name)
-        connection.execute(sql.SQL("CREATE INDEX ON {} (tenant)").format(named))
-        connection.execute(sql.SQL("ANALYZE {}").format(named))
-        connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(named))
-        connection.execute(
-            sql.SQL(
-                "CREATE POLICY tenants ON {} USING (tenant = current_setting('bench.tenant')::int)"
-            ).format(named)
-        )
-        connection.execute(sql.SQL("GRANT SELECT ON {} TO tenant").format(named))
-    connection.execute("GRANT USAGE ON SCHEMA foh TO tenant")
-    connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA foh TO tenant")
-    connection.execute("SET bench.tenant = 7")
-    connection.execute("SET ROLE tenant")
-    forms = [
-        ("foh", Form("policy", 10, OURS.format(sql.SQL("")))),
-        ("pgvector HNSW", Form("policy, iterative scan", 10, GRAPH.format(sql.SQL("true")), ITERATIVE)),
-    ]
-    asking = table.Rows(rows.data, rows.base, rows.queries[:FILTERED_QUERIES])
-    shown = np.flatnonzero(table.tenant_of(np.arange(len(rows.base))) == 7)
-    judge = judge_by(asking, asking.truth(10, shown))
-    for record in interleave(Backend(connection), forms, asking.data.X[asking.queries], judge):
-        yield {"experiment": "policy", "keeps": "1 %", **record}
-    connection.execute("RESET ROLE")
-
-
-def wide(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[Record]:
-    """4096 dimensions and 128 bits, on synthetic rows."""
-    count, queries = 4000, 100
-    rng = np.random.default_rng(0)
-    classes = rng.standard_normal((20, 4096), dtype=np.float32)
-    labels = rng.integers(0, 20, count + queries)
-    X = classes[labels] + 3 * rng.standard_normal((count + queries, 4096), dtype=np.float32)
-    data = Dataset("synthetic", X, LabelSets.of([[int(y)] for y in labels]), tuple(map(str, range(20))))
-    rows = table.Rows(data, np.arange(queries, count + queries), np.arange(queries))
-    connection.execute("DROP TABLE IF EXISTS items CASCADE")
-    table.load(connection, rows)
-    connection.execute("SELECT foh.create_index('wide', 'items', 'embedding', 'labels', bits => 128)")
-    build_index(dsn, "wide")
-    statements = (
-        ("foh", "default", "SELECT r.id FROM foh.wide_search(%b, 10) r"),
-        ("foh", "no shortlist", "SELECT r.id FROM foh.wide_search(%b, 10, shortlist => 0) r"),
-        ("exact cosine", "all rows", "SELECT id FROM items ORDER BY embedding <=> %b LIMIT 10"),
-    )
-    forms = [(title, Form(name, 10, sql.Composed([sql.SQL(text)]))) for title, name, text in statements]
-    judge = judge_by(rows, rows.truth(10))
-    for record in interleave(Backend(connection), forms, X[:queries], judge):
-        yield {"experiment": "wide", **record}

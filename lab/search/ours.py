@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.updater import build as build_index
-from lab.search.contenders import Contender, Form, arriving_in
+from lab.search.contenders import Contender, Form
 from lab.search.table import Rows, create_index
 
 
@@ -83,7 +83,7 @@ def _contender(
     reached = sql.SQL("SELECT count(DISTINCT l.id) FROM (SELECT unnest(ids) AS id FROM {}) l").format(
         sql.Identifier("foh", f"{name}_list")
     )
-    return Contender(title, table, build, size, forms, arriving_in(table), reached)
+    return Contender(title, table, build, size, forms, reached)
 
 
 def _form(index: str, label: str, k: int, curve: str = "", **arguments: float) -> Form:

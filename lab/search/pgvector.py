@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from lab.search.contenders import Contender, Form, arriving_in, index_size, nothing_to_build
+from lab.search.contenders import Contender, Form, index_size, nothing_to_build
 from lab.search.table import Rows
 
 
@@ -29,7 +29,7 @@ def graph(title: str, table: str, cast: sql.Composable, operators: str, ef: Sequ
         return Form(f"ef_search {search}", k, statement, {"hnsw.ef_search": search})
 
     forms = [form(10, search) for search in ef] + [form(100, search) for search in ef if search >= 100]
-    return Contender(title, table, build, index_size(index), forms, arriving_in(table))
+    return Contender(title, table, build, index_size(index), forms)
 
 
 def inverted(table: str, lists: int, probes: Sequence[int]) -> Contender:
@@ -49,7 +49,7 @@ def inverted(table: str, lists: int, probes: Sequence[int]) -> Contender:
         for k in (10, 100)
         for p in probes
     ]
-    return Contender("pgvector IVFFlat", table, build, index_size(index), forms, arriving_in(table))
+    return Contender("pgvector IVFFlat", table, build, index_size(index), forms)
 
 
 def quantized(table: str, dimensions: int, shortlists: Sequence[int]) -> Contender:
@@ -73,7 +73,7 @@ def quantized(table: str, dimensions: int, shortlists: Sequence[int]) -> Contend
         return Form(name, k, statement, {"hnsw.ef_search": shortlist})
 
     forms = [form(k, shortlist) for k in (10, 100) for shortlist in shortlists if shortlist >= k]
-    return Contender("pgvector HNSW on signs", table, build, index_size(index), forms, arriving_in(table))
+    return Contender("pgvector HNSW on signs", table, build, index_size(index), forms)
 
 
 def exact() -> Contender:
@@ -81,4 +81,4 @@ def exact() -> Contender:
     statement = sql.SQL("SELECT id FROM items ORDER BY embedding <=> %b LIMIT {}")
     forms = [Form("all rows", k, statement.format(sql.Literal(k))) for k in (10, 100)]
     nothing = sql.Composed([sql.SQL("SELECT 0::bigint")])
-    return Contender("exact cosine", "items", nothing_to_build, nothing, forms, arriving_in("items"))
+    return Contender("exact cosine", "items", nothing_to_build, nothing, forms)

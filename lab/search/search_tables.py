@@ -32,7 +32,6 @@ def tables(report: Report) -> list[Table]:
     """One table per experiment that was run."""
     made = [work_tables.builds(report), searches(report, 10), frontier(report), searches(report, 100)]
     made += [own_rows(report)]
-    made += [work_tables.clients(report), work_tables.inserts(report)]
     made += [work_tables.stage_means(report), work_tables.stages(report)]
     made += [extra(report, *arguments) for arguments in EXTRAS]
     return [table for table in made if table.rows]
@@ -79,30 +78,25 @@ def _columns(k: int) -> list[str]:
 
 
 # experiment, title, what each row is told apart by
-EXTRAS: tuple[tuple[str, str, str | None], ...] = (
+EXTRAS = (
     ("filter", "Among some of the rows, the first 10", "keeps"),
-    ("policy", "Under row-level security with 100 tenants, the first 10", "keeps"),
     ("stream", "While rows wait in the stream, the first 10", "waiting"),
-    ("wide", "4096 dimensions, 128 bits, the first 10", None),
 )
 
 
 NOTES = {
     "filter": "Recall, both and mAP are those of the rows that pass: the ten nearest among these are wanted.",
-    "policy": "Recall, both and mAP are those of the rows that the policy shows.",
 }
 
 
-def extra(report: Report, experiment: str, title: str, apart: str | None) -> Table:
+def extra(report: Report, experiment: str, title: str, apart: str) -> Table:
     """One of the further experiments; compared with HNSW in the same group, where it is there."""
     rows = []
     records = report.select(experiment)
-    for value in dict.fromkeys(r.get(apart or "") for r in records):
-        group = [r for r in records if r.get(apart or "") == value]
+    for value in dict.fromkeys(r[apart] for r in records):
+        group = [r for r in records if r[apart] == value]
         base = _blocks(group, HNSW, None)
-        for r in group:
-            name = f"{r['contender']}, {r['form']}"
-            rows.append(_line(r, name if apart is None else f"{value}: {name}", base))
+        rows += [_line(r, f"{value}: {r['contender']}, {r['form']}", base) for r in group]
     return Table(title, NOTES.get(experiment, ""), _columns(10), rows)
 
 

@@ -20,7 +20,7 @@ from foh_pg.postgres.binary_copy import INT8, HalfVector, copy_in
 from foh_pg.quality.classifier import Classifier
 from lab.classifying import fit
 from lab.protocol import Split
-from lab.search.contenders import Contender, Form, arriving_in, index_size
+from lab.search.contenders import Contender, Form, index_size
 from lab.search.table import Rows
 
 # Rows that the regression is fit on at the most, and labels that are scored: the most frequent ones.
@@ -133,4 +133,4 @@ def classified(rows: Rows) -> Contender:
     forms = [make(k) for k in (10, 100) for make in (some, nearest)]
     both = (index_size("items_classified_hnsw"), index_size("items_classified_labels"))
     size = sql.SQL("SELECT ({}) + ({})").format(*both)
-    return Contender("classify and filter", FILTERED, build, size, forms, arriving_in(FILTERED))
+    return Contender("classify and filter", FILTERED, build, size, forms)

@@ -133,7 +133,7 @@ def create_table(connection: psycopg.Connection[Any], dimensions: int) -> None:
     connection.execute(
         sql.SQL(
             "CREATE TABLE items (id bigint PRIMARY KEY, embedding vector({}), labels text[], "
-            "tenant int, price int, kin int)"
+            "price int, kin int)"
         ).format(sql.Literal(dimensions))
     )
 
@@ -164,11 +164,6 @@ def copy(connection: psycopg.Connection[Any], table: str) -> None:
     connection.execute(sql.SQL("VACUUM ANALYZE {}").format(name))
 
 
-def tenant_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The tenant of rows, a number below 100 that has nothing to do with their vectors."""
-    return np.asarray(places * 7919 % 100, dtype=np.int32)
-
-
 def price_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """The price of rows, a number below 100 000 that has nothing to do with their vectors."""
     return np.asarray(places * 69_621 % 99_991, dtype=np.int32)
@@ -188,7 +183,7 @@ def insert(
     into: str = "items",
 ) -> None:
     """Put rows of the base into a table under their places, moved by `shift`."""
-    columns = (INT8, Vector(rows.dimensions), Array(TEXT), INT4, INT4, INT4)
+    columns = (INT8, Vector(rows.dimensions), Array(TEXT), INT4, INT4)
     names = np.array(rows.data.label_names, dtype=object)
     for part in np.array_split(places, max(1, len(places) // 20_000)):
         sets = rows.data.sets.take(rows.base[part])
@@ -197,9 +192,8 @@ def insert(
             part + shift,
             rows.data.X[rows.base[part]],
             Ragged(names[sets.ids], bounds),
-            tenant_of(part),
             price_of(part),
             kin_of(rows, part),
         )
-        names_of = ("id", "embedding", "labels", "tenant", "price", "kin")
+        names_of = ("id", "embedding", "labels", "price", "kin")
         copy_in(connection, sql.Identifier(into), names_of, columns, values)

@@ -1,4 +1,4 @@
-"""Tables of what is not one search: builds, writes, several clients, and the stages of the paper."""
+"""Tables of what is not one search: builds, and the stages of the paper."""
 
 from __future__ import annotations
 
@@ -29,48 +29,6 @@ def builds(report: Report) -> Table:
         "the rows that some list holds, and so some query can find."
     )
     return Table("Size and time to build", note, ["", "MB", "of HNSW", "seconds", "on lists"], rows)
-
-
-def inserts(report: Report) -> Table:
-    """What an INSERT costs, one row at a time and many at once."""
-    records = report.select("insert")
-    by = {(r["contender"], r["rows"] > 1): r for r in records}
-    rows = []
-    for name in dict.fromkeys(r["contender"] for r in records):
-        line = [name]
-        for many in (False, True):
-            r, graph = by[name, many], by.get((HNSW, many))
-            ratio = f"{r['cpu_ms'] / graph['cpu_ms']:.2f}" if graph and graph["cpu_ms"] else ""
-            line += [f"{r['cpu_ms']:.3f}", ratio, f"{r['wall_ms']:.3f}"]
-        rows.append(line)
-    size = next((r["rows"] for r in records if r["rows"] > 1), 0)
-    columns = ["", "1 row: CPU ms", "of HNSW", "wall ms"]
-    columns += [f"{size} rows: CPU ms a row", "of HNSW", "wall ms a row"]
-    note = (
-        "Medians, with the row and its commit, which exact cosine shows alone; each on a table with this one "
-        "index, in turn. Ours are searchable then, and learned from by the next update. What encodes all "
-        "again for a query stores nothing: an INSERT costs what it costs exact cosine."
-    )
-    return Table("What an INSERT costs", note, columns, rows)
-
-
-def clients(report: Report) -> Table:
-    """Queries a second by number of clients."""
-    records = report.select("clients")
-    counts = list(dict.fromkeys(r["clients"] for r in records))
-    rows = []
-    for name, form in dict.fromkeys((r["contender"], r["form"]) for r in records):
-        found = {r["clients"]: r for r in records if (r["contender"], r["form"]) == (name, form)}
-        cells = [f"{found[n]['per_second']:,.0f} ({found[n]['latency_ms']:.1f} ms)" for n in counts]
-        rows.append([f"{name}, {form}", *cells, f"{found[counts[-1]]['server_cores']:.1f}"])
-    seconds = report.settings.get("seconds", 0)
-    note = (
-        "Queries a second for the first 10, with the mean time of one in parentheses; clients of pgbench, "
-        f"each asking as fast as it can for {seconds:g} s. The clients share the cores of the machine with "
-        "the server; the last column is the cores that the server had at the most clients."
-    )
-    columns = ["", *(f"{n} client{'s' if n > 1 else ''}" for n in counts), "server cores"]
-    return Table("Several clients", note, columns, rows)
 
 
 def stage_means(report: Report) -> Table:

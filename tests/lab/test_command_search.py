@@ -19,7 +19,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], s
     """What one run wrote and printed."""
     directory: Path = tmp_path_factory.mktemp("bench")
     files = [f"--{kind}={directory / f'out.{kind}'}" for kind in ("json", "png")]
-    arguments = ["--data=digits", "--quick", "--rows=600", "--queries=20", "--bits=32", "--clients=1"]
+    arguments = ["--data=digits", "--quick", "--rows=600", "--queries=20", "--bits=32"]
     result = CliRunner().invoke(app, ["search", *arguments, *files])
     assert result.exit_code == 0, result.output
     content = json.loads((directory / "out.json").read_text())
@@ -37,9 +37,9 @@ def select(content: dict[str, Any], experiment: str) -> list[dict[str, Any]]:
 
 def test_every_part_is_measured(found) -> None:
     content, printed = found
-    for experiment in ("build", "search", "clients", "insert", "stage", "filter", "policy", "stream"):
+    for experiment in ("build", "search", "stage", "filter", "stream"):
         assert select(content, experiment), experiment
-    for title in ("The first 10", "Several clients", "What an INSERT costs", "Updating time and query time"):
+    for title in ("The first 10", "Updating time and query time"):
         assert title in printed
 
 
@@ -103,17 +103,14 @@ def test_the_frontier_as_a_picture(written: tuple[dict[str, Any], str, bytes]) -
 
 def test_recall_and_distance_are_in_every_table_of_answers(found) -> None:
     content, printed = found
-    for experiment in ("search", "filter", "policy", "stream", "stage"):
+    for experiment in ("search", "filter", "stream", "stage"):
         for record in select(content, experiment):
             assert {"precision", "recall", "distance"} <= set(record)
     assert printed.count("recall@10") >= 4
     assert "recall@100" in printed
 
 
-@pytest.mark.parametrize(
-    "option", ["--clients=none", "--clients=0", "--clients=1000", "--contenders=hnsw,faiss"]
-)
-def test_bad_settings(option: str) -> None:
-    result = CliRunner().invoke(app, ["search", "--data=digits", option])
+def test_bad_settings() -> None:
+    result = CliRunner().invoke(app, ["search", "--data=digits", "--contenders=hnsw,faiss"])
     assert result.exit_code == 1
-    assert option.partition("=")[0] in result.stderr
+    assert "--contenders" in result.stderr

@@ -7,16 +7,13 @@ import pytest
 from psycopg import sql
 
 from foh_pg.clustering import unit
-from foh_pg.errors import FohError, InputError
+from foh_pg.errors import FohError
 from lab import pgbench
-from lab.commands.search import read_clients
 from lab.search import (
     frontier,
-    inserts,
     search_tables,
     stages,
     table,
-    work_tables,
 )
 from lab.search.contenders import Form
 from lab.search.line_up import line_up
@@ -192,32 +189,6 @@ def test_curves_join_forms_that_differ_in_one_setting():
     }
 
 
-def test_inserts_are_shown_beside_hnsw():
-    def cost(name, rows, ms):
-        return {"experiment": "insert", "contender": name, "rows": rows, "cpu_ms": ms, "wall_ms": 2 * ms}
-
-    found = work_tables.inserts(
-        report(
-            *(cost("pgvector HNSW", n, ms) for n, ms in ((1, 4.0), (1000, 2.0))),
-            *(cost("foh", n, ms) for n, ms in ((1, 1.0), (1000, 0.2))),
-        )
-    )
-    assert found.rows[1] == ["foh", "1.000", "0.25", "2.000", "0.200", "0.10", "0.400"]
-
-
-def test_clients_are_columns():
-    def rate(name, clients, per_second):
-        return {
-            **{"experiment": "clients", "contender": name, "form": "f", "clients": clients},
-            **{"per_second": per_second, "latency_ms": 1.5, "server_cores": 1.25},
-        }
-
-    found = work_tables.clients(report(rate("foh", 1, 1000.4), rate("foh", 4, 2500), seconds=3.0))
-    assert found.columns == ["", "1 client", "4 clients", "server cores"]
-    assert found.rows == [["foh, f", "1,000 (1.5 ms)", "2,500 (1.5 ms)", "1.2"]]
-    assert "share the cores" in found.note
-
-
 @pytest.mark.parametrize(("rows", "batch"), [(59_000, 2000), (1000, 50), (10, 1)])
 def test_stages_leave_rows_to_begin_with(rows, batch):
     plan = stages.Plan.of(rows, 10, 5, 64)
@@ -238,25 +209,6 @@ def test_learning_is_not_updating(monkeypatch):
     assert spent.figures() == {"learn_wall": 4, "learn_cpu": 40, "update_wall": 7, "update_cpu": 70}
 
 
-def test_rows_arrive_beside_others_and_never_on_them(single):
-    rows = table.draw(single, 20, None, 0)
-    count = len(rows.base) + 50
-    fresh = inserts._beside(rows, count)
-    near = rows.base[np.arange(count) % len(rows.base)]
-    moved = np.linalg.norm(fresh.data.X - single.X[near], axis=1) / np.linalg.norm(single.X[near], axis=1)
-    assert (moved > 0.01).all()
-    assert (moved < 0.3).all()
-    # A row of the base that is taken twice is moved to two places.
-    assert len(np.unique(fresh.data.X, axis=0)) == count
-    assert fresh.data.sets.ids.tolist() == single.sets.take(near).ids.tolist()
-
-
 def test_pgbench_that_says_nothing_is_an_error():
     with pytest.raises(FohError, match="something else"):
         pgbench.read("latency average = 3 ms\n")
-
-
-@pytest.mark.parametrize("text", ["many", "", "0", "1,65"])
-def test_bad_numbers_of_clients(text):
-    with pytest.raises(InputError, match="--clients"):
-        read_clients(text)

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from psycopg import sql
 
-from foh_pg.postgres.embedded import installation
 from lab import data as datasets
 from lab.search import (
     arrivals,
     bare_codes,
-    clients,
-    inserts,
     ours,
     pgvector,
     stages,
@@ -114,52 +111,6 @@ def test_rivals_that_know_the_labels(connection, contenders, rows):
 def test_every_row_is_on_a_list_of_ours(contenders):
     assert contenders["foh"][1]["reached"] == contenders["foh, symmetric codes"][1]["reached"] == 1
     assert "reached" not in contenders["pgvector HNSW"][1]
-
-
-def test_the_statement_for_clients_uses_the_graph(connection, contenders, rows):
-    clients._prepare(connection, rows)
-    try:
-        script = clients.script(connection, form_of(contenders, "pgvector HNSW"), len(rows.queries))
-        _, statement = script.splitlines()
-        connection.execute("SET enable_seqscan = off")
-        plan = "\n".join(row[0] for row in connection.execute("EXPLAIN " + statement.replace(":i", "1")))
-        assert "Index Scan using items_graph_vector_cosine_ops" in plan
-    finally:
-        connection.execute("DROP TABLE asked")
-
-
-def test_clients_ask_each_chosen_form(servers, connection, contenders, rows):
-    line_up = [contender for contender, _ in contenders.values()]
-    program = installation(18) / "bin" / "pgbench"
-    found = list(clients.throughput(servers[0], connection, program, rows, line_up, (2,), 1))
-    assert [(r["contender"], r["form"]) for r in found] == list(clients.CHOSEN)
-    assert all(r["clients"] == 2 and r["per_second"] > 0 and r["server_cores"] > 0 for r in found)
-
-
-def test_rows_arrive_in_every_table(connection, contenders, rows):
-    line_up = [contender for contender, _ in contenders.values()]
-    found = list(inserts.cost_of_arrivals(connection, rows, line_up, singles=2, bulks=1))
-    names = [name for name, (contender, _) in contenders.items() if contender.arrive is not None]
-    assert "all encoded again for a query" not in names
-    assert [(r["contender"], r["rows"]) for r in found] == [(n, size) for size in (1, 1000) for n in names]
-    count = inserts.WARM_UP + 2 + inserts.MANY
-    for name in (
-        "items",
-        "items_anchored",
-        "items_graph",
-        "items_signs",
-        "items_classified",
-        "symmetric_codes",
-        "symmetric_codes_scan",
-    ):
-        arrived = connection.execute(
-            sql.SQL("SELECT count(*), min(id), max(id) FROM {} WHERE id >= %s").format(sql.Identifier(name)),
-            (inserts.FIRST,),
-        ).fetchone()
-        assert arrived == (count, inserts.FIRST, inserts.FIRST + count - 1), name
-    [vector] = connection.execute("SELECT embedding FROM fresh WHERE id = %s", (inserts.FIRST,)).fetchone()
-    nearest = connection.execute("SELECT id FROM foh.anchored_search(%s, 1, shortlist => 500)", (vector,))
-    assert nearest.fetchone() == (inserts.FIRST,)
 
 
 def test_stages(servers, rows):
