@@ -17,7 +17,7 @@ from foh_pg.errors import FohError
 
 # Commands that readers and updaters call; all others are for the owner of schema foh.
 READERS = ("search", "labels")
-UPDATERS = ("build", "update", "watch", "evaluate", "status", "check")
+UPDATERS = ("build", "update", "watch", "evaluate", "check")
 # Works on a table, and needs nothing of foh.
 TABLES = ("advise",)
 
@@ -87,6 +87,8 @@ def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: st
         return f"GRANT SELECT ON {table or quoted(denied['name'])} TO {who}; by the owner of the table"
     if command in READERS:
         return f"run foh-pg grant {shlex.quote(index)} --reader {shlex.quote(role)}, as {owner}"
+    if command == "status":
+        return f"connect as {owner} or as an updater; foh-pg doctor says whether {role} can search"
     if command in UPDATERS:
         return f"run foh-pg grant --updater {shlex.quote(role)}, as {owner}; or connect as {owner}"
     if of_superuser:

@@ -15,6 +15,7 @@ from tests.support.digits import create_index, create_table, insert
 from tests.support.postgres import Database, install_pgvector
 
 UPDATER = "run foh-pg grant --updater app_reader, as app_owner; or connect as app_owner"
+STATUS = "connect as app_owner or as an updater; foh-pg doctor says whether app_reader can search"
 READER = "run foh-pg grant digits --reader app_reader, as app_owner"
 OWNER = (
     "schema foh belongs to app_owner: connect as app_owner; or GRANT app_owner TO app_reader; and connect with "
@@ -40,7 +41,7 @@ def indexed(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 
 COMMANDS = {
-    "status": UPDATER,
+    "status": STATUS,
     "update digits": UPDATER,
     "build digits": UPDATER,
     "build digits --version 1": UPDATER,
@@ -71,7 +72,7 @@ def test_who_may_search_is_told_what_other_commands_need(
     indexed: psycopg.Connection[Any], database: Database
 ) -> None:
     indexed.execute("SELECT foh.grant('digits', reader => 'app_reader')")
-    assert said(database, "status") == f"foh-pg: permission denied for table alembic_version: {UPDATER}\n"
+    assert said(database, "status") == f"foh-pg: permission denied for table alembic_version: {STATUS}\n"
     assert said(database, "drop-index", "digits", "--yes").endswith(f": {OWNER}\n")
     assert said(database, "search", "digits", "--like=1") == f"foh-pg: {TABLE}\n"
 
