@@ -72,8 +72,9 @@ BEGIN
     PERFORM foh._refuse_search({name}, {dimensions}, {vector}.vector_dims(query), k, NULL, NULL, NULL, NULL);
     {refuse_changed_labels}
     FOREACH looked IN ARRAY ARRAY[{label_voters}, {label_voters} * {label_voters_times}] LOOP
-        keys := ARRAY(SELECT {row r.@} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0, recall => {recall_default}) WITH ORDINALITY r
-                      WHERE {row r.@} IS DISTINCT FROM without ORDER BY r.ordinality);
+        keys := ARRAY(SELECT {row r.k#} FROM {search}(query, looked + (without IS NOT NULL)::int, labels => 0, recall => {recall_default})
+                                                 WITH ORDINALITY AS r ({each k#}, distance, score, place)
+                      WHERE {row r.k#} IS DISTINCT FROM without ORDER BY r.place);
         WITH near AS MATERIALIZED (
             {voting_rows}
         ), voting AS MATERIALIZED (

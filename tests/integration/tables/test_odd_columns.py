@@ -95,6 +95,17 @@ def test_any_word_of_ours_can_be_a_column(
         assert connection.execute("SELECT * FROM foh.check('items')").fetchall() == []
 
 
+def test_a_key_with_the_name_of_what_postgresql_counts_rows_with(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(
+        "CREATE TABLE item (ordinality int PRIMARY KEY, embedding extensions.vector(8), tags text[])"
+    )
+    connection.execute(INDEX.replace("while", "embedding").replace("begin", "tags").encode(), [[], "{}"])
+    for number in range(20):
+        connection.execute("INSERT INTO item VALUES (%s, %s, '{a}')", [number, text(X[number])])
+    [label] = Index.open(connection, "items").labels(X[0], 1)
+    assert (label.label, label.neighbors) == ("a", 20)
+
+
 @pytest.mark.parametrize("kind", ["text", "text[]", "jsonb"])
 def test_labels_in_a_column_with_a_percent_sign(
     connection: psycopg.Connection[Any], database: Database, kind: str
