@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from foh_pg.arrays.ragged import Ragged
 from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide
-from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED, NEAREST
+from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED, NEAREST, foh_megabytes
 from foh_pg.updater.trial import Answers
 
 TABLE = Table("public", "item", ("id",), "embedding", "vector", "label", "text")
@@ -48,6 +49,25 @@ def test_the_figures_are_those_of_the_bits_that_are_recommended() -> None:
     assert advice.use == "Use this index with 32 bits."
     assert "4.0 are of the 10 nearest that do; by exact distance 2.5 and 2.5 (P@10" in advice.gain
     assert "(P@10 +0.145 ± 0.000, both@10 +0.145 ± 0.000, on 1000 rows)" in advice.gain
+
+
+@pytest.mark.parametrize(
+    ("rows", "dimensions", "megabytes"),
+    [
+        (500, 256, 0.69),
+        (1500, 256, 1.0),
+        (3000, 256, 1.89),
+        (8000, 256, 3.46),
+        (29_000, 256, 9.63),
+        (100_000, 256, 30.88),
+        (3000, 512, 1.95),
+        (40_000, 512, 14.79),
+    ],
+)
+def test_the_size_is_about_what_an_index_took(rows: int, dimensions: int, megabytes: float) -> None:
+    """With 32 bits, as foh.index_size gave them after a build."""
+    table = replace(sample(), rows=rows, X=np.zeros((1, dimensions), dtype=np.float32))
+    assert foh_megabytes(table, 32) == pytest.approx(megabytes, rel=0.05)
 
 
 def test_the_same_gain_in_more_noise_is_no_clear_difference() -> None:

@@ -34,18 +34,21 @@ EXACT, FILTERED = "exact cosine", "classify and filter"
 # The greatest factor of the dial, as in sql/shared/names.sql.
 FULL_DIAL = 50
 
-# Bytes of a row besides its bits: its entry in a list and its item, with headers and keys; of a center; and
-# of pages that no table fills. Measured at 4 000, 20 000, 30 000 and 150 000 rows of 128 to 512 dimensions.
+# Bytes of a row besides its bits: its entry in a list and its item, with headers and keys; those of the entry
+# alone; of a center; and of pages that no table fills. Measured at 500 to 100 000 rows of 256 and 512 dimensions.
 FOH_ROW = 110
+FOH_ENTRY = 32
 FOH_CENTER = 900
 FOH_PAGES = 500_000
 # Of a row besides its vector: headers, ten heap pointers, and 2 m = 32 neighbors of 6 bytes each.
 HNSW_ROW = 300
 PAGE = 8192
+# By so much PostgreSQL makes a table longer that many rows are copied into.
+GROWTH = 64 * PAGE
 
 SIZES = (
     f"MB is an estimate for the whole table: rows x ((geometry bits + {SIGNATURE_BITS} + bits) / 8 + "
-    f"{FOH_ROW}) bytes for this index, and rows ^ (2/3) centers of {FOH_CENTER} bytes; for "
+    f"{FOH_ROW}) bytes for this index, of which lists grow by {GROWTH}, and rows ^ (2/3) centers of {FOH_CENTER} bytes; for "
     f"pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes (halfvec: 2 x) on pages "
     f"of {PAGE}."
 )
@@ -175,9 +178,11 @@ def of_likeliest_label(trial: Trial) -> Answers:
 def foh_megabytes(sample: Sample, bits: int) -> float:
     """Estimate the size of our index on the whole table."""
     dimensions = int(sample.X.shape[1])
-    rows = sample.rows * ((default_bits(dimensions) + SIGNATURE_BITS + bits) / 8 + FOH_ROW)
+    marks = (default_bits(dimensions) + SIGNATURE_BITS + bits) / 8
+    lists = sample.rows * (marks + FOH_ENTRY)
+    empty = -lists % GROWTH if lists > GROWTH else 0
     centers = target_centers(max(1, sample.rows)) * FOH_CENTER
-    return round((rows + centers + FOH_PAGES) / 1e6, 2)
+    return round((sample.rows * (marks + FOH_ROW) + empty + centers + FOH_PAGES) / 1e6, 2)
 
 
 def hnsw_megabytes(sample: Sample) -> float:
