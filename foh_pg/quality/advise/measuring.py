@@ -35,7 +35,7 @@ EXACT, FILTERED = "exact cosine", "classify and filter"
 FULL_DIAL = 50
 
 # Bytes of a row besides its bits: its entry in a list and its item, with headers and keys; those of the entry
-# alone; of a center; and of pages that no table fills. Measured at 500 to 100 000 rows of 256 and 512 dimensions.
+# alone; of a center; and of pages that no table fills. Measured at 500 to 100 000 rows.
 FOH_ROW = 110
 FOH_ENTRY = 32
 FOH_CENTER = 900
@@ -48,9 +48,9 @@ GROWTH = 64 * PAGE
 
 SIZES = (
     f"MB is an estimate for the whole table: rows x ((geometry bits + {SIGNATURE_BITS} + bits) / 8 + "
-    f"{FOH_ROW}) bytes for this index, of which lists grow by {GROWTH}, and rows ^ (2/3) centers of {FOH_CENTER} bytes; for "
-    f"pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes (halfvec: 2 x) on pages "
-    f"of {PAGE}."
+    f"{FOH_ROW}) bytes for this index, of which lists grow by {GROWTH}, and rows ^ (2/3) centers of "
+    f"{FOH_CENTER} bytes; for pgvector's HNSW with m = 16, whole rows of 4 x dimensions + {HNSW_ROW} bytes "
+    f"(halfvec: 2 x) on pages of {PAGE}."
 )
 
 Progress = Callable[[str, int, int], None]
