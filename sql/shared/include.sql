@@ -114,10 +114,6 @@ BEGIN
         EXECUTE foh._render(format('ALTER TABLE {list} ADD COLUMN included_%1$s %2$s[]; ALTER TABLE {list} ALTER COLUMN included_%1$s SET STORAGE EXTERNAL; '
                                    'ALTER TABLE {stream} ADD COLUMN included_%1$s %2$s', c.slot, c.kept), names);
     END LOOP;
-    -- Its columns are other ones now, which CREATE OR REPLACE cannot do.
-    FOR c IN SELECT p.oid::regprocedure AS signature FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = old.name || '_rows' LOOP
-        EXECUTE format('DROP FUNCTION %s', c.signature);
-    END LOOP;
     -- A build that was interrupted has filled in other columns.
     DELETE FROM foh.model_state s WHERE s.index = old.id AND s.version = 0 AND s.name IN ('plan', 'plan_learner', 'position');
 END

@@ -30,18 +30,6 @@ EXCEPTION WHEN invalid_text_representation THEN
 END
 $function$;
 
--- The unique indexes of a table by whose columns any row can be told from all others: over the whole table, over columns that are never
--- null, checked at once.
-CREATE OR REPLACE FUNCTION foh._unique_columns(relation oid) RETURNS TABLE (attnums int2[], is_primary boolean, at_once boolean)
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT u.attnums, x.indisprimary, x.indimmediate
-    FROM pg_index x CROSS JOIN LATERAL (SELECT (x.indkey::int2[])[0:x.indnkeyatts - 1] AS attnums) u
-    WHERE x.indrelid = relation AND x.indisunique AND (x.indisprimary OR x.indisvalid AND x.indpred IS NULL AND 0 <> ALL (u.attnums)
-          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = relation AND a.attnum = ANY (u.attnums) AND NOT a.attnotnull))
-$function$;
-
 -- Why these columns, or the primary key where there are none, cannot be the key of an index; null where they can.
 CREATE OR REPLACE FUNCTION foh._key_refusal(relation oid, columns name[]) RETURNS text
 LANGUAGE sql STABLE
@@ -64,16 +52,20 @@ AS $function$
     LEFT JOIN LATERAL (SELECT * FROM foh._key_index(relation, columns)) u ON true
 $function$;
 
--- The unique index over these columns, in any order, or that of the primary key where there are none.
+-- The unique index over these columns, in any order, or that of the primary key where there are none. By its columns any row can be told from all
+-- others: it is over the whole table, over columns that are never null, and best checked at once.
 CREATE OR REPLACE FUNCTION foh._key_index(relation oid, columns name[]) RETURNS TABLE (attnums int2[], is_primary boolean, at_once boolean)
 LANGUAGE sql STABLE ROWS 1
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT u.attnums, u.is_primary, u.at_once FROM foh._unique_columns(relation) u
-    WHERE CASE WHEN columns IS NULL THEN u.is_primary
+    SELECT u.attnums, x.indisprimary, x.indimmediate
+    FROM pg_index x CROSS JOIN LATERAL (SELECT (x.indkey::int2[])[0:x.indnkeyatts - 1] AS attnums) u
+    WHERE x.indrelid = relation AND x.indisunique AND (x.indisprimary OR x.indisvalid AND x.indpred IS NULL AND 0 <> ALL (u.attnums)
+          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = relation AND a.attnum = ANY (u.attnums) AND NOT a.attnotnull))
+      AND CASE WHEN columns IS NULL THEN x.indisprimary
                ELSE ARRAY(SELECT n FROM unnest(u.attnums) n ORDER BY n) = ARRAY(SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = ANY (columns)
                                                                               AND a.attnum > 0 ORDER BY a.attnum) END
-    ORDER BY u.at_once DESC, u.is_primary DESC LIMIT 1
+    ORDER BY x.indimmediate DESC, x.indisprimary DESC LIMIT 1
 $function$;
 
 -- The index with its key: the columns, in the order of the unique index that they have, so that this index serves where rows are read in

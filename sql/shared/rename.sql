@@ -56,10 +56,8 @@ AS $function$
 DECLARE
     was jsonb := foh._names(old);
     names jsonb := foh._names(new);
-    candidates oid := (SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = old.name || '_candidates');
     c record;
 BEGIN
-    EXECUTE format('DROP FUNCTION %s', candidates::regprocedure);
     -- In two steps, through names that are not in use: the new name of one column may be the old name of another.
     FOR c IN SELECT t.name, t.position FROM unnest(old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
         EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', c.name, '$' || c.position);

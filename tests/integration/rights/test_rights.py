@@ -105,6 +105,16 @@ class TestReaders:
             reader.execute("CREATE TABLE foh.mine (id int)")
         assert other.search(QUERY) == []
 
+    def test_survive_another_name_of_the_key(self, shop: Shop, database: Database) -> None:
+        """The results get other columns then, and every function that returns them is made again."""
+        shop.run("GRANT SELECT ON {source} TO app_reader")
+        grant(shop.connection, reader="app_reader")
+        shop.run("ALTER TABLE {source} RENAME COLUMN id TO number")
+        shop.run("SELECT foh.refresh(%s)", [shop.index])
+        reader = shop.seen_by(database.connect("app_reader"))
+        for call in ("SELECT * FROM {search}(%s, 20)", "SELECT * FROM {candidates}(%s)"):
+            assert reader.run(call, [text(QUERY)]).fetchall() == shop.run(call, [text(QUERY)]).fetchall()
+
     def test_survive_refresh_and_alter_and_go_with_revoke(self, shop: Shop, database: Database) -> None:
         shop.run("GRANT SELECT ON {source} TO app_reader")
         other = Shop(database.connect("app_owner"), index="others", source="public.other")
