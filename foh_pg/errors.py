@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class FohError(Exception):
     """Something foh_pg was asked to do cannot be done."""
@@ -26,8 +28,11 @@ class IndexNotFound(FohError, LookupError):
     """There is no such index."""
 
     @classmethod
-    def named(cls, name: str) -> IndexNotFound:
-        return cls(f"there is no index {name!r}: foh-pg status lists those there are")
+    def named(cls, name: str, existing: Iterable[str] | None = None) -> IndexNotFound:
+        known = "foh-pg status lists those there are"
+        if existing is not None:
+            known = f"existing are {', '.join(sorted(existing)) or 'none'}"
+        return cls(f"there is no index {name!r}: {known}")
 
 
 class BusyError(FohError):

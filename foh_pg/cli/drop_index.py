@@ -16,6 +16,8 @@ def drop_index(name: str, if_exists: bool, yes: bool, dsn: str | None) -> None:
     """Drop an index with everything that belongs to it. The application's table keeps its rows."""
     with connected(dsn) as connection:
         if not yes:
+            if not if_exists:
+                connection.execute("SELECT FROM foh._index(%s)", [name])
             click.confirm(f"Drop index {name!r} and what it learned?", abort=True, err=True)
         connection.execute("SELECT foh.drop_index(%s, if_exists => %s)", [name, if_exists])
     say(f"dropped index {name!r}")

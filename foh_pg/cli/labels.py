@@ -42,12 +42,12 @@ def labels(name: str, k: int, rows: int, after: str | None, dsn: str | None, jso
     with connected(dsn, installed=False) as connection:
         index = open_index(connection, name)
         if missing:
-            after_key = None if after is None else parse_key(index, after, "--after")
+            after_key = None if after is None else parse_key(connection, index, after, "--after")
             suggested = list(page_by_page(index, k, rows, after_key))
         elif vector is not None:
             suggested = [Suggested(None, index.labels(parse_vector(vector), k))]
         else:
-            suggested = [Suggested(None, index.labels_like(parse_key(index, like, "--like"), k))]
+            suggested = [Suggested(None, index.labels_like(parse_key(connection, index, like), k))]
     show(index if missing else None, suggested, json)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Row = dict[str, Any]
+
+# Readers may not read foh.index.
+EXISTING = """
+SELECT pg_catalog.left(p.proname::text, -9) AS name
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'foh' AND p.proname LIKE '%\\_describe'
+"""
 
 
 @click.command()
@@ -68,7 +75,7 @@ def search(
     asked["params"] = options.parse_pairs(asked.pop("param"), "--param") or None
     with connected(dsn, installed=False) as connection:
         index = open_index(connection, name)
-        like = None if like is None else parse_key(index, like)
+        like = None if like is None else parse_key(connection, index, like)
         query = None if vector is None else parse_vector(vector)
         if explain:
             steps = index.explain(index.embedding(like) if query is None else query, **asked)
@@ -89,7 +96,8 @@ def open_index(connection: psycopg.Connection[Any], name: str) -> Index:
         return Index.open(connection, name)
     except IndexNotFound as error:
         if connection.execute("SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'foh'").rowcount:
-            raise
+            existing = connection.execute(EXISTING)
+            raise IndexNotFound.named(name, (row["name"] for row in existing)) from error
         raise not_installed(connection) from error
 
 
@@ -107,18 +115,26 @@ def parse_vector(given: str) -> list[float]:
     return values
 
 
-def parse_key(index: Index, given: str, option: str = "--like") -> Any:
+def parse_key(connection: psycopg.Connection[Any], index: Index, given: str, option: str = "--like") -> Any:
     """The key of a row; a list of JSON where it has several columns."""
-    if len(index.about.key) == 1:
-        return given
-    try:
-        values = jsonlib.loads(given)
-    except ValueError:
-        values = None
-    if not isinstance(values, list) or len(values) != len(index.about.key):
-        shown = ", ".join(index.about.key)
-        raise click.BadParameter(f'{given!r} is no key ({shown}): write ["acme", 7]', param_hint=option)
-    return tuple(values)
+    about = index.about
+    values: Any = given
+    if len(about.key) == 1:
+        values = [given]
+    else:
+        with suppress(ValueError):
+            values = jsonlib.loads(given)
+        if not isinstance(values, list) or len(values) != len(about.key):
+            shown = ", ".join(about.key)
+            raise click.BadParameter(f'{given!r} is no key ({shown}): write ["acme", 7]', param_hint=option)
+    for value, column, kind in zip(values, about.key, about.key_types, strict=True):
+        if not connection.execute(
+            "SELECT WHERE pg_catalog.pg_input_is_valid(%s, %s)", [str(value), kind]
+        ).rowcount:
+            raise click.BadParameter(
+                f"{given!r} is no key of {about.source}, whose {column} is of type {kind}", param_hint=option
+            )
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def found(

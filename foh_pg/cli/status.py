@@ -82,7 +82,8 @@ def read_status(
     rows = connection.execute(STATUS, {"max_lag": max_lag, "names": list(names) or None}).fetchall()
     missing = set(names) - {row["name"] for row in rows}
     if missing:
-        raise IndexNotFound.named(min(missing))
+        existing = connection.execute("SELECT name FROM foh.index")
+        raise IndexNotFound.named(min(missing), (row["name"] for row in existing))
     return rows
 
 

@@ -120,8 +120,7 @@ def find_index(session: Session, name: str) -> IndexRow:
     """Look an index up and give the session its names."""
     rows = session.rows(FIND, {"name": session.told(name)})
     if not rows:
-        known = ", ".join(row[0] for row in session.rows("SELECT name FROM foh.index ORDER BY name"))
-        raise IndexNotFound(f"there is no index {name!r}: existing are {known or 'none'}")
+        raise IndexNotFound.named(name, (row[0] for row in session.rows("SELECT name FROM foh.index")))
     # JSON is read as UTF-8, whatever the encoding of the connection.
     session.names = {key: session.told(str(value)) for key, value in rows[0][1].items()}
     return read_index(session)

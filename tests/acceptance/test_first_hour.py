@@ -56,6 +56,20 @@ def test_a_table_that_is_not_there(cli: CommandLine) -> None:
         assert said in cli(*command, code=1).stderr
 
 
+def test_an_index_that_is_not_there(cli: CommandLine) -> None:
+    for command in ("search prodcts --like 1", "labels product --like 1", "status prodcts", "build prodcts"):
+        assert "existing are products\n" in cli(*command.split(), code=1).stderr, command
+    said = cli("drop-index", "prodcts", answer="y\n", code=1).stderr
+    assert "there is no index 'prodcts'" in said
+    assert "Drop index" not in said
+
+
+def test_a_key_of_another_type(cli: CommandLine) -> None:
+    for command in ("search products --like socks", "labels products --missing --after socks"):
+        said = cli(*command.split(), code=2).stderr
+        assert "'socks' is no key of public.product, whose id is of type integer" in said
+
+
 def test_a_table_whose_schema_was_left_out(cli: CommandLine, shop: Database) -> None:
     superuser = shop.connect(None)
     superuser.execute("CREATE SCHEMA app AUTHORIZATION app_owner")
