@@ -37,7 +37,7 @@ KEEPALIVE = {
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.05),
-    default=5.0,
+    default=Settings.interval,
     help="Seconds between two looks at the streams.",
 )
 @click.option(
@@ -50,7 +50,10 @@ KEEPALIVE = {
 )
 @batch_size_option
 @click.option(
-    "--max-seconds", type=click.FloatRange(min=1), default=60.0, help="Then another index has its turn."
+    "--max-seconds",
+    type=click.FloatRange(min=1),
+    default=Settings.max_seconds,
+    help="Then another index has its turn.",
 )
 @click.option(
     "--evaluate-every",
@@ -61,13 +64,13 @@ KEEPALIVE = {
 @click.option(
     "--longest-wait",
     type=click.FloatRange(min=1),
-    default=300.0,
+    default=Settings.longest_wait,
     help="Seconds between attempts after errors at the most.",
 )
 @click.option(
     "--grace",
     type=click.FloatRange(min=0),
-    default=15.0,
+    default=Settings.grace,
     help="Seconds that a statement may go on after SIGTERM.",
 )
 @options.dsn

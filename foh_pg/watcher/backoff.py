@@ -10,9 +10,9 @@ class Backoff:
 
     The draw keeps watchers that lost their server at one moment from all coming back at one moment.
 
-    `first`, `cap`: seconds before the first new attempt, and at the most.
+    The first wait is up to a second; `cap`: seconds at the most.
 
-    >>> backoff = Backoff(1, 60, random.Random(0))
+    >>> backoff = Backoff(60, random.Random(0))
     >>> [round(backoff.fail()) for _ in range(8)]
     [1, 2, 3, 5, 12, 22, 57, 39]
     >>> backoff.succeed()
@@ -20,8 +20,7 @@ class Backoff:
     True
     """
 
-    def __init__(self, first: float = 1.0, cap: float = 300.0, source: random.Random | None = None) -> None:
-        self.first = first
+    def __init__(self, cap: float, source: random.Random | None = None) -> None:
         self.cap = cap
         self.failures = 0
         self._random = source or random.Random()
@@ -29,7 +28,7 @@ class Backoff:
     def fail(self) -> float:
         """Count one more failure; give the seconds to wait."""
         # 2.0 ** 2000 would be an error, and the cap is reached long before.
-        whole = min(self.cap, self.first * 2.0 ** min(self.failures, 60))
+        whole = min(self.cap, 2.0 ** min(self.failures, 60))
         self.failures += 1
         return whole * (0.5 + 0.5 * self._random.random())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,23 +45,26 @@ class Settings:
     max_seconds: float = 60.0
     # Seconds between two evaluations of an index; None for never. An evaluation reads the whole table.
     evaluate_every: float | None = None
-    # first_wait, longest_wait: seconds to wait after the first of several errors, and at the most.
-    first_wait: float = 1.0
+    # Seconds to wait after an error at the most, of several that follow each other.
     longest_wait: float = 300.0
     # Asked to stop, cancel a statement that takes longer than that, such as one that waits for a lock.
     grace: float = 15.0
 
-    def backoff(self) -> Backoff:
-        return Backoff(self.first_wait, self.longest_wait)
-
 
 @dataclass
-class Trouble:
-    """Errors of one index that follow each other, and when to try again."""
+class Watched:
+    """One index, as the watcher knows it from look to look. Times are those of the monotonic clock."""
 
+    # Errors of runs that follow each other: the last one, and when to try again.
     backoff: Backoff
-    message: str = ""
+    error: str = ""
     until: float = 0.0
+    # What cannot be read of the index, and so not be updated.
+    problem: str = ""
+    # Whether the log says that the index is skipped.
+    skipped: bool = False
+    # When an evaluation was last tried.
+    tried: float = -math.inf
 
 
 @dataclass
@@ -78,13 +82,7 @@ class Watcher:
     stopping: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     _connection: Connection | None = None
-    _troubles: dict[str, Trouble] = field(default_factory=dict)
-    _skipped: set[str] = field(default_factory=set)
-    # When an evaluation of an index was last tried, on the monotonic clock.
-    _tried: dict[str, float] = field(default_factory=dict)
-    # What cannot be read of an index, and so not be updated.
-    _ill: dict[str, str] = field(default_factory=dict)
-    _known: set[str] = field(default_factory=set)
+    _indexes: dict[str, Watched] = field(default_factory=dict)
     _working: bool = False
     _polled: float = field(default_factory=time.monotonic)
     _last_error: str = ""
@@ -106,7 +104,7 @@ class Watcher:
         IndexNotFound, SchemaError
             At the first look only; later ones are waited out like all other errors.
         """
-        backoff = self.settings.backoff()
+        backoff = Backoff(self.settings.longest_wait)
         first = True
         threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
         try:
@@ -138,10 +136,8 @@ class Watcher:
             said["stopping"] = True
         if self._last_error:
             said["error"] = self._last_error
-        said["indexes"] = {
-            name: self._ill.get(name) or trouble.message or "ok"
-            for name, trouble in self._troubles.copy().items()
-        }
+        indexes = self._indexes.copy().items()
+        said["indexes"] = {name: watched.problem or watched.error or "ok" for name, watched in indexes}
         return well, said
 
     # -- one look ------------------------------------------------------------------------------------------
@@ -152,12 +148,12 @@ class Watcher:
         for stream in self._poll():
             if self.stopping.is_set():
                 break
-            trouble = self._troubles.setdefault(stream.name, Trouble(self.settings.backoff()))
-            if stream.status == "ready" and stream.waits and time.monotonic() >= trouble.until:
-                more |= self._update(stream.name, trouble)
+            watched = self._indexes[stream.name]
+            if stream.status == "ready" and stream.waits and time.monotonic() >= watched.until:
+                more |= self._update(stream.name, watched)
             # Updates come first: an evaluation waits until no stream has entries left.
-            if not more and self._evaluation_due(stream):
-                self._evaluate(stream.name)
+            if not more and self._evaluation_due(stream, watched):
+                self._evaluate(stream.name, watched)
         return 0.0 if more else self.settings.interval
 
     def _poll(self) -> list[Stream]:
@@ -169,41 +165,37 @@ class Watcher:
             raise IndexNotFound.named(min(missing))
         self._meet({stream.name for stream in found})
         for stream in found:
-            self._show(stream)
-            if stream.status != "ready" and stream.name not in self._skipped:
-                self._skipped.add(stream.name)
+            watched = self._indexes[stream.name]
+            self._show(stream, watched)
+            if stream.status != "ready" and not watched.skipped:
+                watched.skipped = True
                 log.warning("index %r is not built yet: run foh-pg build %s", stream.name, stream.name)
         return found
 
-    def _show(self, stream: Stream) -> None:
+    def _show(self, stream: Stream, watched: Watched) -> None:
         """Bring the gauges of one index up to date; what is wrong with it is told once."""
         try:
             stream.show(self.counters)
-            problem = stream.problem
+            problem = stream.problem or ""
         except Exception as error:
             problem = f"what the database says of it cannot be shown: {one_line(error)}"
-        if problem is not None and problem != self._ill.get(stream.name):
+        if problem and problem != watched.problem:
             log.error("index %r: %s; foh-pg doctor says what helps", stream.name, problem)
-        if problem is None:
-            self._ill.pop(stream.name, None)
-        else:
-            self._ill[stream.name] = problem
+        watched.problem = problem
 
     def _meet(self, present: set[str]) -> None:
         """Begin to count for indexes that are new, forget those that are gone."""
-        for name in present - self._known:
+        for name in present - self._indexes.keys():
             self.counters.start(name)
-        if self._known - present:
+            self._indexes[name] = Watched(Backoff(self.settings.longest_wait))
+        if gone := self._indexes.keys() - present:
             self.counters.keep(present)
-            for name in self._known - present:
-                self._troubles.pop(name, None)
-                self._ill.pop(name, None)
-                self._tried.pop(name, None)
-        self._known = present
+            for name in gone:
+                del self._indexes[name]
 
     # -- one index -----------------------------------------------------------------------------------------
 
-    def _update(self, name: str, trouble: Trouble) -> bool:
+    def _update(self, name: str, watched: Watched) -> bool:
         """Update one index; whether entries are left that can be taken at once."""
         connection, started = self._connected(), time.monotonic()
         size, most = self.settings.batch_size, self.settings.max_seconds
@@ -214,23 +206,22 @@ class Watcher:
             raise
         except BusyError as error:
             self.counters.add("foh_runs_skipped_total", index=name)
-            if name not in self._skipped:
-                self._skipped.add(name)
+            if not watched.skipped:
+                watched.skipped = True
                 log.info("skipped: %s", error)
             return False
         except Exception as error:
             self.counters.add("foh_run_errors_total", index=name)
             if connection.closed:
                 raise
-            wait = trouble.backoff.fail()
-            trouble.message, trouble.until = one_line(error), time.monotonic() + wait
+            wait = watched.backoff.fail()
+            watched.error, watched.until = one_line(error), time.monotonic() + wait
             log.error(
-                "index %r: %s; trying again in %.0f s", name, trouble.message, wait, exc_info=fault(error)
+                "index %r: %s; trying again in %.0f s", name, watched.error, wait, exc_info=fault(error)
             )
             return False
-        self._skipped.discard(name)
-        trouble.backoff.succeed()
-        trouble.message = ""
+        watched.skipped, watched.error = False, ""
+        watched.backoff.succeed()
         self._tell(run, time.monotonic() - started)
         return run.more
 
@@ -252,20 +243,17 @@ class Watcher:
             self._working = False
             self._polled = time.monotonic()
 
-    def _evaluation_due(self, stream: Stream) -> bool:
+    def _evaluation_due(self, stream: Stream, watched: Watched) -> bool:
         """Whether the last evaluation, by any process, and our last attempt are long enough ago."""
         every = self.settings.evaluate_every
         if every is None or stream.status != "ready" or stream.problem is not None or not stream.rows:
             return False
-        tried = self._tried.get(stream.name)
-        return time.time() - stream.evaluated_at >= every and (
-            tried is None or time.monotonic() - tried >= every
-        )
+        return min(time.time() - stream.evaluated_at, time.monotonic() - watched.tried) >= every
 
-    def _evaluate(self, name: str) -> None:
+    def _evaluate(self, name: str, watched: Watched) -> None:
         """Measure one index. An error is told and costs one point of its chart, no more."""
         assert self.evaluate is not None
-        connection, self._tried[name] = self._connected(), time.monotonic()
+        connection, watched.tried = self._connected(), time.monotonic()
         try:
             with self._at_work(name):
                 run = self.evaluate(connection, name, self._heed)

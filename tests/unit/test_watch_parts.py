@@ -15,7 +15,7 @@ from foh_pg.watcher.exposition import serving
 
 
 def test_waits_double_up_to_the_cap_and_never_agree() -> None:
-    two = [Backoff(1, 60, random.Random(seed)) for seed in (1, 2)]
+    two = [Backoff(60, random.Random(seed)) for seed in (1, 2)]
     waits = [[backoff.fail() for _ in range(2000)] for backoff in two]
     for i, wait in enumerate(waits[0]):
         whole = min(60, 2 ** min(i, 10))
@@ -96,8 +96,9 @@ def test_a_fault_of_ours_in_one_index_does_not_end_the_watcher(
 
     monkeypatch.setattr(watch, "update", update)
     watcher = watch.Watcher(lambda: SimpleNamespace(closed=False), watch.Settings())  # type: ignore[arg-type, return-value]
-    streams = [SimpleNamespace(name=name, status="ready", waits=True) for name in ("a", "b")]
-    monkeypatch.setattr(watcher, "_poll", lambda: streams)
+    found = {"status": "ready", "waits": True, "problem": None, "show": lambda counters: None}
+    streams = [SimpleNamespace(name=name, **found) for name in ("a", "b")]
+    monkeypatch.setattr(watch, "poll", lambda connection, names: streams)
     watcher._round()
     assert watcher.counters.get("foh_run_errors_total", index="a") == 1
     assert watcher.counters.get("foh_runs_total", index="b") == 1
