@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -40,7 +40,6 @@ def ours(
     name: str,
     title: str,
     bits: int,
-    label_weight: float,
     budgets: Budgets = NO_BUDGETS,
     dials: Sequence[float] = (),
 ) -> Contender:
@@ -67,16 +66,10 @@ def ours(
         forms.append(_form(name, f"no shortlist, probes {probes}", 10, BY_BITS, probes=probes, shortlist=0))
         about = f"labels 0, no shortlist, probes {probes}"
         forms.append(_form(name, about, 10, NEAREST, probes=probes, shortlist=0, labels=0))
-    return _contender(name, title, bits, {"label_weight": label_weight}, forms)
-
-
-def _contender(
-    name: str, title: str, bits: int, options: Mapping[str, Any], forms: Sequence[Form]
-) -> Contender:
     table = table_of(name)
 
     def build(dsn: str, connection: psycopg.Connection[Any], _rows: Rows) -> None:
-        create_index(connection, name, bits, options, table)
+        create_index(connection, name, bits, on=table)
         build_index(dsn, name)
 
     size = sql.SQL("SELECT sum(bytes)::bigint FROM foh.index_size({})").format(sql.Literal(name))

@@ -21,7 +21,6 @@ from foh_pg import updater
 from foh_pg.postgres.binary_copy import FLOAT8, INT8, Bits, Vector, copy_in, copy_out
 from lab.costs import process_cpu
 from lab.search import table
-from lab.search.bare_codes import code_of
 from lab.search.contenders import Form
 from lab.search.measure import Backend, interleave, judge_by
 from lab.summary import Record
@@ -35,7 +34,12 @@ LEARNING = ("learn", "compare")
 FUNCTIONS = sql.SQL("SELECT weights, bias FROM foh.lists_projection ORDER BY bit")
 ROWS = sql.SQL("SELECT id, embedding FROM items")
 SEARCH = sql.SQL("SELECT r.id FROM {}(%b, {}, shortlist => 0) r")
-SCAN = sql.SQL("SELECT id FROM all_codes ORDER BY code <~> {} LIMIT {}")
+# The learned code of a query, compared with every stored one.
+SCAN = sql.SQL(
+    "SELECT id FROM all_codes ORDER BY code <~> (SELECT coalesce(bit_or(p.mask) FILTER ("
+    "WHERE -(p.weights <#> %b::vector) >= p.bias), {zeros}::bit({bits})) FROM foh.lists_projection p)"
+    " LIMIT {k}"
+)
 
 
 @dataclass(frozen=True)
@@ -167,9 +171,10 @@ def _encode_all(connection: psycopg.Connection[Any], _spent: Spent, *, rows: tab
 
 
 def _ask(connection: psycopg.Connection[Any], rows: table.Rows, plan: Plan) -> dict[str, Record]:
+    scan = SCAN.format(zeros=sql.Literal("0" * plan.bits), bits=sql.Literal(plan.bits), k=sql.Literal(K))
     forms = [
         (LISTS, Form("", K, SEARCH.format(sql.Identifier("foh", "lists_search"), sql.Literal(K)))),
-        (ALL, Form("", K, SCAN.format(code_of("lists", plan.bits), sql.Literal(K)))),
+        (ALL, Form("", K, scan)),
     ]
     rows = table.Rows(rows.data, rows.base, rows.queries[: plan.queries])
     queries = rows.data.X[rows.queries]

@@ -140,8 +140,6 @@ def test_who_was_asked_less_is_compared_in_the_same_blocks():
 def test_those_named_are_in_the_line_up_beside_foh_and_hnsw(single):
     rows = table.draw(single, 20, None, 0)
     assert [c.name for c in line_up(rows, 64, False, ["exact"])] == ["foh", "pgvector HNSW", "exact cosine"]
-    # What scans the codes of another needs the other.
-    assert "foh, symmetric codes" in [c.name for c in line_up(rows, 64, False, ["symmetric-scan"])]
 
 
 def test_everyone_is_in_the_line_up(single):
@@ -151,13 +149,11 @@ def test_everyone_is_in_the_line_up(single):
     assert set(quick) < set(full)
     for word in (
         "foh",
-        "symmetric",
-        "encoded again",
         "exact",
         "HNSW",
         "IVFFlat",
         "signs",
-        "our codes",
+        "our bits",
     ):
         assert any(word in name for name in full), word
 

@@ -9,7 +9,6 @@ from psycopg import sql
 from lab import data as datasets
 from lab.search import (
     arrivals,
-    bare_codes,
     ours,
     pgvector,
     stages,
@@ -37,16 +36,12 @@ def servers():
 def contenders(servers, rows):
     dsn, _ = servers
     line_up = [
-        ours.ours("anchored", "foh", BITS, 1),
-        ours.ours("symmetric", "foh, symmetric codes", BITS, 0),
+        ours.ours("anchored", "foh", BITS),
         pgvector.graph("pgvector HNSW", "items_graph", sql.SQL(""), "vector_cosine_ops", (40,)),
         pgvector.exact(),
         pgvector.quantized("items_signs", rows.dimensions, (40,)),
         supervised.projected(rows, (40,)),
         supervised.classified(rows),
-        bare_codes.reencoded("symmetric", BITS, rows.dimensions, most=2),
-        bare_codes.codes_scan("symmetric", "scan", BITS),
-        bare_codes.codes_graph("symmetric", BITS, 40),
     ]
     with table.open_connection(dsn) as connection:
         table.load(connection, rows)
@@ -58,35 +53,6 @@ def contenders(servers, rows):
 def connection(servers):
     with table.open_connection(servers[0]) as connection:
         yield connection
-
-
-def form_of(contenders, name, k=10):
-    contender, _ = next(found for title, found in contenders.items() if title.startswith(name))
-    return next(form for form in contender.forms if form.k == k)
-
-
-def distances(connection, query, keys):
-    """Of rows to a query, by their symmetric codes."""
-    found = connection.execute(
-        sql.SQL("SELECT id, code <~> {} FROM symmetric_codes_scan WHERE id = ANY (%s)").format(
-            bare_codes.code_of("symmetric", BITS)
-        ),
-        (query, keys),
-    ).fetchall()
-    by_key = dict(found)
-    return [by_key[key] for key in keys]
-
-
-def test_encoding_all_again_finds_what_stored_codes_find(connection, contenders, rows):
-    backend = Backend(connection)
-    for query in rows.data.X[rows.queries]:
-        again, stored = (
-            distances(connection, query, backend.ask(form_of(contenders, name), query))
-            for name in ("all encoded again", "scan")
-        )
-        assert len(again) == 10
-        # A sum near zero may round to the other side in SQL.
-        assert np.abs(np.subtract(again, stored)).max() <= 1
 
 
 def test_rivals_that_know_the_labels(connection, contenders, rows):
@@ -109,7 +75,7 @@ def test_rivals_that_know_the_labels(connection, contenders, rows):
 
 
 def test_every_row_is_on_a_list_of_ours(contenders):
-    assert contenders["foh"][1]["reached"] == contenders["foh, symmetric codes"][1]["reached"] == 1
+    assert contenders["foh"][1]["reached"] == 1
     assert "reached" not in contenders["pgvector HNSW"][1]
 
 
