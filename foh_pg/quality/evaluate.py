@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,17 @@ from psycopg.types.json import Jsonb
 from foh_pg.arrays import metrics
 from foh_pg.arrays.metrics import mean_of, precisions, share_found, standard_error
 from foh_pg.errors import InputError
-from foh_pg.postgres.binary_copy import Array, Nullable, Vector
+from foh_pg.postgres.binary_copy import Array, Column, Nullable, Ragged, Vector
 from foh_pg.quality import suggesting
 from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.source import Rows, read_held_out
+from foh_pg.tables.source import BY_KEY, KEYS_AT_ONCE, Rows, read_held_out
 from foh_pg.updater.chances import judging
 from foh_pg.updater.scan import Scanned, exact_distances, scan
 
 QUERIES = 500
 RANKS = (10, 100)
-KEYS_AT_ONCE = 10_000
 
 PLACED = "SELECT coalesce(sum(c.length), 0)::bigint FROM {center} c"
 WAITING = "SELECT count(*) FROM {stream}"
@@ -31,8 +30,6 @@ SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s, %
 CONDITION = "SELECT {condition}(%(query)s::real[]::{vector}.vector, %(k)s, %(match)s)"
 # Steps of a search, as sql/index/maintain.sql names them.
 STEPS = ("lists", "bits", "shortlist")
-LABELS = "SELECT key, labels FROM {rows}(keys => %(keys)s::{key_type}[])"
-VECTORS = "SELECT key, x FROM {rows}(keys => %(keys)s::{key_type}[])"
 STORE = """
 UPDATE foh.model SET metrics = metrics || %(metrics)s WHERE index = {id} AND version = %(version)s
 """
@@ -104,7 +101,7 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         scanned = scan(session, run, index, rows, max(RANKS) + 1, placed)
     answers = _answers(index, rows, asked, scanned)
     with run.phase("labels"):
-        every = [keys for way in answers.values() for found in way.values() for keys in found]
+        every = [key for way in answers.values() for found in way.values() for keys in found for key in keys]
         labels = {} if index.labels is None else read_labels(session, index, every)
     run.metrics.update({"queries": len(rows), "table": scanned.total, "trained": trained})
     own = [frozenset(row.tolist()) for row in rows.labels.each()]
@@ -215,13 +212,25 @@ def mean_distance(
 
 def read_vectors(session: Session, index: IndexRow, keys: Iterable[Any]) -> dict[Any, Any]:
     """Embeddings of rows by their key, as psycopg has it."""
-    wanted = np.array(list(dict.fromkeys(keys)), dtype=object)
-    read: dict[Any, Any] = {}
+    return dict(_read(session, index, "x", Vector(index.dimensions), keys))
+
+
+def read_labels(session: Session, index: IndexRow, keys: Iterable[Any]) -> Labels:
+    """Labels of rows by their key."""
+    found = _read(session, index, "labels", index.labels_column, keys)
+    return {key: frozenset(names.tolist()) for key, names in found}
+
+
+def _read(
+    session: Session, index: IndexRow, name: str, column: Column, keys: Iterable[Any]
+) -> Iterator[tuple[Any, Any]]:
+    wanted = list(dict.fromkeys(keys))
     for start in range(0, len(wanted), KEYS_AT_ONCE):
-        part = {"keys": wanted[start : start + KEYS_AT_ONCE].tolist()}
-        for found, vectors in session.copy_out(VECTORS, [index.keys.column, Vector(index.dimensions)], part):
-            read.update(zip(index.keys.parameters(index.keys.read(found)), vectors, strict=True))
-    return read
+        part = {"keys": wanted[start : start + KEYS_AT_ONCE]}
+        columns = [index.keys.column, column]
+        for found, values in session.copy_out(BY_KEY, columns, part, read=("key", name)):
+            each = values.each() if isinstance(values, Ragged) else values
+            yield from zip(index.keys.parameters(index.keys.read(found)), each, strict=True)
 
 
 def choose_queries(session: Session, index: IndexRow, rows: int, queries: int) -> Rows:
@@ -278,20 +287,6 @@ def _answers(index: IndexRow, rows: Rows, asked: dict[int, Found], scanned: Scan
         for name, way in found.items():
             answers[name][k] = [[key for key in keys if key != own[i]][:k] for i, keys in enumerate(way)]
     return answers
-
-
-def read_labels(session: Session, index: IndexRow, answers: Found) -> Labels:
-    """Labels of all rows that were found."""
-    wanted = list(dict.fromkeys(key for keys in answers for key in keys))
-    labels: Labels = {}
-    for start in range(0, len(wanted), KEYS_AT_ONCE):
-        part = {"keys": wanted[start : start + KEYS_AT_ONCE]}
-        for keys, sets in session.copy_out(LABELS, [index.keys.column, index.labels_column], part):
-            read = index.keys.parameters(index.keys.read(keys))
-            labels.update(
-                (key, frozenset(names.tolist())) for key, names in zip(read, sets.each(), strict=True)
-            )
-    return labels
 
 
 def judge(
