@@ -35,7 +35,7 @@ class FohIndex(Index):
         ManyToManyField, whose targets are the labels; or ``"topics__name"``, a field of rows that refer to
         this model.
     name
-        How the index is called in `foh`, at most 44 bytes. Names are unique in a database.
+        How the index is called in `foh`, at most 40 bytes. Names are unique in a database.
     bits, dimensions, distance
         As `foh.create_index` has them.
     include
@@ -46,7 +46,7 @@ class FohIndex(Index):
     """
 
     suffix = "foh"
-    max_name_length = 44
+    max_name_length = 40
 
     def __init__(
         self,

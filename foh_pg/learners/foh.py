@@ -16,8 +16,7 @@ from foh_pg.learners import stage
 from foh_pg.learners.base import Learner
 from foh_pg.learners.foh_parameters import FOHParameters
 from foh_pg.learners.folding import FOLDED, Folding
-from foh_pg.learners.hyperplanes import random_projection
-from foh_pg.learners.initial import initial_projection
+from foh_pg.learners.hyperplanes import initial_projection, random_projection
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
 from foh_pg.learners.similarity import balance, label_matrix

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import InputError
-from foh_pg.learners.initial import initial_projection
+from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray
 from lab.rivals.pairs import PairLearner
 

@@ -13,7 +13,7 @@ from foh_pg.arrays.codes import pack, unpack
 from foh_pg.arrays.labels import Groups, LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.initial import initial_projection
+from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.initial import initial_projection
+from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 from lab.rivals import information
 from lab.rivals.rankone import BLOCK_ROWS

@@ -11,7 +11,7 @@ from scipy import linalg  # type: ignore[import-untyped]
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.initial import initial_projection
+from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 
 Floats = npt.NDArray[np.float64]
