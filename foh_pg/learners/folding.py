@@ -8,19 +8,19 @@ expectation. What is learned in the folded space is, unfolded, an ordinary hash 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.learners.rows import FloatArray
+from foh_pg.learners.state import ArrayPart
 
 # Rows with more dimensions are folded into this many. The sums then take 128 MB.
 FOLDED = 4096
 
 
 @dataclass
-class Folding:
+class Folding(ArrayPart):
     """Which dimensions share a place, and with which sign.
 
     >>> folding = Folding.draw(5, 2, seed=0)
@@ -56,12 +56,3 @@ class Folding:
         places = np.arange(len(self.order)) % self.places
         unfolded[self.order] = weights[places] * self.signs[:, None]
         return unfolded
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give plain arrays."""
-        return {"order": self.order, "signs": self.signs, "places": np.array(self.places)}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Folding:
-        """Restore what `to_arrays` gave."""
-        return cls(arrays["order"], arrays["signs"], int(arrays["places"]))

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray, width
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.rows import KeyArray, join_keys
+from foh_pg.learners.state import ArrayPart
 
 
 @dataclass
-class Reservoir:
+class Reservoir(ArrayPart):
     """A sample of past rows, as keys, label ids and codes; oldest first, never their vectors.
 
     Every row draws a priority once, the logarithm of an exponential variable, and the rows with the smallest
@@ -90,28 +91,6 @@ class Reservoir:
     def without(self, keys: KeyArray) -> Reservoir:
         """Return the reservoir without the rows of these keys."""
         return self.take(np.flatnonzero(~np.isin(self.keys, keys)))
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give plain arrays."""
-        return {
-            "keys": self.keys,
-            "ids": self.sets.ids,
-            "offsets": self.sets.offsets,
-            "codes": self.codes,
-            "priorities": self.priorities,
-            "limit": np.array(self.limit),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Reservoir:
-        """Restore what `to_arrays` gave."""
-        return cls(
-            arrays["keys"],
-            LabelSets(arrays["ids"], arrays["offsets"]),
-            arrays["codes"],
-            arrays["priorities"],
-            float(arrays["limit"]),
-        )
 
 
 def draw_priorities(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
+from foh_pg.learners.state import ArrayPart
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -83,7 +84,7 @@ class KeptRows(Protocol):
 
 
 @dataclass
-class WarmRows:
+class WarmRows(ArrayPart):
     """Labelled rows kept until there are enough of them for a mean worth freezing."""
 
     rows: FloatArray
@@ -110,12 +111,3 @@ class WarmRows:
         """Return the rows whose keys are not among `keys`."""
         kept = ~np.isin(self.keys, keys)
         return WarmRows(self.rows[kept], self.sets.take(kept), self.keys[kept])
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give plain arrays."""
-        return {"rows": self.rows, "ids": self.sets.ids, "offsets": self.sets.offsets, "keys": self.keys}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> WarmRows:
-        """Restore what `to_arrays` gave."""
-        return cls(arrays["rows"], LabelSets(arrays["ids"], arrays["offsets"]), arrays["keys"])

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import StateError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -25,6 +30,26 @@ class Part(Protocol):
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Any:
         """Restore from what `to_arrays` gave."""
+
+
+class ArrayPart:
+    """A dataclass of arrays, numbers and label sets as such a piece; the label sets are called `sets`."""
+
+    def to_arrays(self) -> State:
+        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        sets = values.pop("sets", None)
+        if sets is not None:
+            values |= {"ids": sets.ids, "offsets": sets.offsets}
+        return {name: np.asarray(value) for name, value in values.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        values: dict[str, Any] = {
+            name: array if array.ndim else array.item() for name, array in arrays.items()
+        }
+        if "offsets" in values:
+            values["sets"] = LabelSets(values.pop("ids"), values.pop("offsets"))
+        return cls(**values)
 
 
 def seal(arrays: Mapping[str, npt.NDArray[Any]]) -> State:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
+from foh_pg.learners.state import ArrayPart
 
 
 @dataclass
-class Recall:
+class Recall(ArrayPart):
     """A sample of past rows with vectors and labels.
 
     Every row draws a number once, and the rows with the smallest numbers stay.
@@ -68,12 +68,3 @@ class Recall:
         """Return the sample without the rows of these keys."""
         kept = ~np.isin(self.keys, keys)
         return Recall(self.rows[kept], self.hot[kept], self.keys[kept], self.draws[kept])
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give plain arrays."""
-        return {"rows": self.rows, "hot": self.hot, "keys": self.keys, "draws": self.draws}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Recall:
-        """Restore what `to_arrays` gave."""
-        return cls(**arrays)
