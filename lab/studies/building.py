@@ -5,12 +5,12 @@ Run as ``python -m lab study building --data FILE``.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,23 +30,10 @@ COMMAND = (sys.executable, "-c", "from foh_pg.cli import app; app()")
 HNSW = "CREATE INDEX items_graph ON items USING hnsw (embedding vector_cosine_ops)"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """`hnsw` says whether to build HNSW for comparison, which takes long."""
-
-    rows: int | None = None
-    bits: int = 64
-    hnsw: bool = True
-    version: int = 18
-
-    def describe(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+def run(data: Dataset, settings: argparse.Namespace, say: Say) -> Iterator[Record]:
     """Build ours in a process of its own, then HNSW with the server's default number of workers."""
     rows = Arrivals.of(data, settings.rows, 1, "next", 0).rows
-    with table.database(settings.version) as dsn, table.open_connection(dsn) as connection:
+    with table.database() as dsn, table.open_connection(dsn) as connection:
         say(f"loading {len(rows.base)} rows")
         table.create_table(connection, rows.dimensions)
         table.insert(connection, rows, np.arange(len(rows.base)))
@@ -56,7 +43,7 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
         say("building ours")
         table.create_index(connection, "ours", settings.bits)
         yield {**base, "name": "foh", **_build(dsn, connection, server)}
-        if settings.hnsw:
+        if not settings.no_hnsw:
             say("building HNSW")
             yield {**base, "name": "pgvector HNSW", **_graph(connection, server)}
 
@@ -117,8 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     takes.add_argument("--rows", type=int, help="use at most this many rows, the first of the file")
     takes.add_argument("--no-hnsw", action="store_true", help="leave out pgvector's HNSW, which takes long")
     given = takes.parse_args(arguments)
-    settings = Settings(given.rows, given.bits, not given.no_hnsw)
-    finish("build", given, settings, run, table_of)
+    finish("build", given, run, table_of)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ Run as ``python -m lab study concurrent --data FILE``.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,30 +28,6 @@ from lab.summary import Record, Report, Table
 
 INSERT = "INSERT INTO items (id, embedding, labels) VALUES (%s, %s, %s)"
 SEARCH = "SELECT r.id FROM foh.busy_search(%b, 10) r"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to measure.
-
-    Attributes
-    ----------
-    rows : int
-        Rows in the lists.
-    backlog : int
-        Rows in the stream, before an update as while idle: what an update has to do.
-    seconds : float
-        How long to measure while idle; an update begins no batch after that, and is measured to its end.
-    """
-
-    rows: int = 50_000
-    backlog: int = 8_000
-    seconds: float = 20.0
-    bits: int = 64
-    version: int = 18
-
-    def describe(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass
@@ -76,12 +53,12 @@ class Client:
                 self.milliseconds.append(1000 * (time.perf_counter() - started))
 
 
-def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+def run(data: Dataset, settings: argparse.Namespace, say: Say) -> Iterator[Record]:
     """Measure while idle, while an update runs, and while idle again."""
     if settings.rows + 2 * settings.backlog > len(data.X):
         raise InputError(f"{settings.rows} rows and twice {settings.backlog} are more than {data.name} has")
     rows = Arrivals.of(data, None, 1, "next", 0).rows
-    with table.database(settings.version) as dsn:
+    with table.database() as dsn:
         with table.open_connection(dsn) as connection:
             say("loading and building")
             table.create_table(connection, rows.dimensions)
@@ -101,7 +78,7 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
             yield from _measure(clients, when, work)
 
 
-def _clients(dsn: str, data: Dataset, settings: Settings) -> list[Client]:
+def _clients(dsn: str, data: Dataset, settings: argparse.Namespace) -> list[Client]:
     names = np.array(data.label_names, dtype=object)
 
     def insert(cursor: psycopg.Cursor[Any], number: int) -> None:
@@ -177,11 +154,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
     takes = parser(__doc__)
     takes.add_argument("--rows", type=int, default=50_000, help="rows in the lists")
-    takes.add_argument("--backlog", type=int, default=8000, help="rows for the update to merge")
-    takes.add_argument("--seconds", type=float, default=20.0, help="how long to measure idle")
+    takes.add_argument(
+        "--backlog",
+        type=int,
+        default=8000,
+        help="rows in the stream, before an update as while idle: what an update has to do",
+    )
+    takes.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="how long to measure while idle; an update begins no batch after that",
+    )
     given = takes.parse_args(arguments)
-    settings = Settings(given.rows, given.backlog, given.seconds, given.bits)
-    finish("concurrent", given, settings, run, table_of)
+    finish("concurrent", given, run, table_of)
 
 
 if __name__ == "__main__":

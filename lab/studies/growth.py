@@ -5,11 +5,10 @@ Run as ``python -m lab study growth --data FILE``.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import median
-from typing import Any
 
 import numpy as np
 import psycopg
@@ -26,35 +25,7 @@ from lab.studies.updating import finish, parser
 from lab.summary import Record, Report, Table
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What to measure.
-
-    Attributes
-    ----------
-    sizes : tuple of two int
-        Rows in the table when the runs that are measured begin.
-    batch, runs : int
-        Rows per run, and how many runs at each size.
-    built, settle : int
-        The first rows are built (all unless given), the others arrive in runs of `settle` rows up to the two
-        sizes.
-    """
-
-    sizes: tuple[int, int] = (60_000, 600_000)
-    batch: int = 2000
-    runs: int = 8
-    built: int | None = None
-    settle: int = 10_000
-    bits: int = 64
-    forget: float = 1.0
-    version: int = 18
-
-    def describe(self) -> dict[str, Any]:
-        return {**asdict(self), "sizes": list(self.sizes)}
-
-
-def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+def run(data: Dataset, settings: argparse.Namespace, say: Say) -> Iterator[Record]:
     """Make two tables, let them take turns with runs, then encode each of them in full."""
     needed = max(settings.sizes) + settings.runs * settings.batch
     if needed > len(data.X):
@@ -64,7 +35,7 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
         )
     rows = Arrivals.of(data, needed, 1, "next", 0).rows
     large = settings.sizes[1]
-    with table.database(settings.version) as dsn:
+    with table.database() as dsn:
         copies = {size: arrivals.clone(dsn, f"size_{size}") for size in settings.sizes}
         for size, copy in copies.items():
             built = min(settings.built or size, size)
@@ -86,7 +57,7 @@ def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
         yield _ratio("--full against a run, large", full[large], runs[large])
 
 
-def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) -> Iterator[Record]:
+def _build(dsn: str, rows: table.Rows, size: int, settings: argparse.Namespace, say: Say) -> Iterator[Record]:
     with table.open_connection(dsn) as connection:
         say(f"loading and building {size} rows")
         table.create_table(connection, rows.dimensions)
@@ -102,7 +73,7 @@ def _build(dsn: str, rows: table.Rows, size: int, settings: Settings, say: Say) 
 
 
 def _grow(
-    dsn: str, rows: table.Rows, start: int, stop: int, settings: Settings, say: Say
+    dsn: str, rows: table.Rows, start: int, stop: int, settings: argparse.Namespace, say: Say
 ) -> Iterator[Record]:
     for at in range(start, stop, settings.settle):
         say(f"growing: {at} of {stop} rows")
@@ -203,10 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     takes.add_argument("--settle", type=int, default=10_000, help="rows per run while growing")
     takes.add_argument("--forget", type=float, default=1.0, help="the option of the index")
     given = takes.parse_args(arguments)
-    settings = Settings(
-        read_sizes(given.sizes), given.batch, given.runs, given.built, given.settle, given.bits, given.forget
-    )
-    finish("growth", given, settings, run, table_of)
+    given.sizes = read_sizes(given.sizes)
+    finish("growth", given, run, table_of)
 
 
 if __name__ == "__main__":

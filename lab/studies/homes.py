@@ -8,8 +8,8 @@ with ``labels => 0``, and those in a list that this search does not read.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,28 +37,14 @@ WHERE NOT EXISTS (SELECT FROM foh.ours_search(s.embedding::vector, 1, labels => 
 """
 
 
-@dataclass(frozen=True)
-class Settings:
-    """`every`: after how many updates rows are counted."""
-
-    rows: int | None = None
-    updates: int = 300
-    every: int = 100
-    bits: int = 64
-    version: int = 18
-
-    def describe(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def run(data: Dataset, settings: Settings, say: Say) -> Iterator[Record]:
+def run(data: Dataset, settings: argparse.Namespace, say: Say) -> Iterator[Record]:
     """Build, grow and churn, counting in between."""
     rows = table.draw(data, 1, None, 0)
     total = settings.rows or round(len(rows.base) * 0.8)
     rng = np.random.default_rng(0)
     order = rng.permutation(len(rows.base))
     present, absent = order[:total], order[total:]
-    with table.database(settings.version) as dsn, table.open_connection(dsn) as connection:
+    with table.database() as dsn, table.open_connection(dsn) as connection:
         table.create_table(connection, rows.dimensions)
         table.create_index(connection, "ours", settings.bits)
         pieces = np.array_split(present, GROWTH)
@@ -113,8 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.add_argument("--updates", type=int, default=300)
     asked.add_argument("--every", type=int, default=100, help="updates between two counts")
     given = asked.parse_args(arguments)
-    settings = Settings(rows=given.rows, updates=given.updates, every=given.every, bits=given.bits)
-    finish("homes", given, settings, run, table_of)
+    finish("homes", given, run, table_of)
 
 
 if __name__ == "__main__":

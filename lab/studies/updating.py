@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -31,11 +30,10 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def finish(
     name: str,
     given: argparse.Namespace,
-    settings: Any,
-    run: Callable[[Dataset, Any, Say], Iterator[Record]],
+    run: Callable[[Dataset, argparse.Namespace, Say], Iterator[Record]],
     table_of: Callable[[Report], Table],
 ) -> None:
-    """Measure, print the table, and write the JSON."""
+    """Measure as the command line says, print the table, and write the JSON."""
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -43,10 +41,11 @@ def finish(
     data = datasets.load(given.data)
     records: list[Record] = []
     with one_thread():
-        for record in run(data, settings, say):
+        for record in run(data, given, say):
             records.append(record)
             say(stream_tables.one_line(record))
-    made = Report(name, datasets.describe(data), settings.describe(), environment.describe(), records)
+    settings = {name: value for name, value in vars(given).items() if name not in ("data", "json")}
+    made = Report(name, datasets.describe(data), settings, environment.describe(), records)
     if given.json is not None:
         formats.write_json(made, given.json)
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
