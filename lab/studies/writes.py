@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,35 +46,14 @@ Connection = psycopg.Connection[Any]
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The size of everything."""
-
-    rows: int
-    dimensions: int
-    bits: int
-    centers: int
-    repeat: int
-    writers: int
-    seconds: float
-
-
 def main() -> None:
     """Measure and print."""
-    arguments = read_arguments()
-    vectors = load(arguments)
-    settings = Settings(
-        len(vectors),
-        vectors.shape[1],
-        arguments.bits,
-        arguments.centers,
-        arguments.repeat,
-        arguments.writers,
-        arguments.seconds,
-    )
+    settings = read_arguments()
+    vectors = load(settings)
+    settings.rows, settings.dimensions = vectors.shape
     talk = Console(stderr=True)
     with (
-        server(arguments.pg) as running,
+        server(settings.pg) as running,
         psycopg.connect(running.dsn(), autocommit=True) as connection,
     ):
         talk.print(f"PostgreSQL {connection.info.parameter_status('server_version')}: {settings}")
@@ -88,7 +66,7 @@ def main() -> None:
         f"Writes to {settings.rows} rows of {settings.dimensions} dimensions, {settings.bits} bits, "
         f"{settings.centers} centers (medians, ms)"
     )
-    report(title, rows, arguments.json)
+    report(title, rows, settings.json)
 
 
 def read_arguments() -> argparse.Namespace:
@@ -134,7 +112,7 @@ def server(version: int) -> Iterator[EmbeddedServer]:
         yield running
 
 
-def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: Settings) -> None:
+def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: argparse.Namespace) -> None:
     """A pool of vectors and three tables filled from it, each with its index."""
     connection.execute("CREATE EXTENSION vector")
     migrate(connection)
@@ -165,7 +143,7 @@ def prepare(connection: Connection, vectors: npt.NDArray[np.float32], settings: 
     connection.execute("VACUUM ANALYZE")
 
 
-def measure_statements(connection: Connection, settings: Settings) -> list[Row]:
+def measure_statements(connection: Connection, settings: argparse.Namespace) -> list[Row]:
     """Time one statement after the other on each table in turn."""
     insert = "INSERT INTO {} SELECT nextval('ids'), e, 0, 0 FROM pool WHERE i > {} AND i <= {}"
     other = "UPDATE {} SET note = note + 1 WHERE id > {} AND id <= {}"
@@ -216,7 +194,7 @@ def timed(connection: Connection, statement: str, table: str, low: int, high: in
     return cost.wall, cost.server_cpu
 
 
-def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
+def measure_writers(running: EmbeddedServer, settings: argparse.Namespace) -> list[Row]:
     """Transactions per second of concurrent INSERTs by pgbench, three rounds on each table in turn."""
     rates: dict[str, list[float]] = {name: [] for name in TABLES}
     waits = dict.fromkeys(TABLES, 0)
@@ -232,7 +210,7 @@ def measure_writers(running: EmbeddedServer, settings: Settings) -> list[Row]:
     return [figures(title, {name: median(found) for name, found in rates.items()}, waits)]
 
 
-def insert_at_once(running: EmbeddedServer, table: str, settings: Settings) -> float:
+def insert_at_once(running: EmbeddedServer, table: str, settings: argparse.Namespace) -> float:
     """Transactions per second of many writers to one table."""
     draw = f"\\set i random(1, {settings.rows})\n"
     insert = f"INSERT INTO \"{table}\" SELECT nextval('ids'), e, 0, 0 FROM pool WHERE i = :i;\n"  # noqa: S608
