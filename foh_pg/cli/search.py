@@ -150,7 +150,8 @@ def found(
         try:
             matches = index.search_like(like, **asked) if query is None else index.search(query, **asked)
         except errors.SyntaxError as error:
-            said = error.diag.message_primary
+            # What follows the filter in the statement is ours.
+            said = (error.diag.message_primary or "").partition("]::boolean[]")[0].strip()
             raise InputError(f"{asked['filter']!r} is no condition of SQL: {said} (--filter)") from error
     extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {*index.about.key, *columns}

@@ -53,7 +53,7 @@ def schema_findings(connection: psycopg.Connection[Any], facts: Facts, revision:
         yield Finding(
             "schema",
             WARNING,
-            f"the functions of schema foh came with foh_pg {version}, and {__version__} has others",
+            f"the functions of schema foh came with foh_pg {version}, and this {__version__} has others",
             "foh-pg migrate; or install the foh_pg that the database was migrated with",
         )
 

@@ -176,6 +176,8 @@ def test_a_column_beside_the_embedding_has_changed(cli: CommandLine, owner: psyc
 def test_a_filter_that_is_no_condition(cli: CommandLine) -> None:
     error = cli("search", "products", "--like=1", "--filter=id >", code=1).stderr
     assert "'id >' is no condition of SQL: syntax error" in error
+    error = cli("search", "products", "--like=1", "--filter=code = 'x", code=1).stderr
+    assert "boolean" not in error
     assert (
         'column "nope" does not exist'
         in cli("search", "products", "--like=1", "--filter=nope = 1", code=1).stderr
