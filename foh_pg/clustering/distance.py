@@ -7,30 +7,14 @@ foh_pg/geometry.py).
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.errors import InputError
-
 Metric = Literal["cosine", "l2", "ip"]
 Rows = npt.NDArray[np.floating[Any]]
 Values = npt.NDArray[np.float32]
-
-
-def check_metric(metric: str) -> None:
-    """Raise InputError unless `metric` is one of ours."""
-    if metric not in get_args(Metric):
-        raise InputError(f"metric must be cosine, l2 or ip, not {metric!r}")
-
-
-def check_rows(rows: Rows, what: str = "rows") -> Values:
-    """Embeddings in single precision; an error where these are not embeddings."""
-    array = np.asarray(rows)
-    if array.ndim != 2:
-        raise InputError(f"{what} must be a 2-d array of embeddings, these have {array.ndim} dimensions")
-    return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def unit(rows: Values) -> Values:

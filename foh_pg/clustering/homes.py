@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.codes import CodeArray, check_codes, hamming, hamming_pairs, smallest
+from foh_pg.arrays.codes import CodeArray, hamming, hamming_pairs, smallest
 from foh_pg.clustering.signs import Positions, Values
-from foh_pg.errors import InputError
 from foh_pg.geometry import Layout
 
 # Areas in which the home of a row is looked for where there are few; a search looks into one more for every
@@ -119,14 +118,6 @@ def find_homes(
     array([0, 2])
     """
     areas, centers, area_of = levels
-    for given in (rows, areas, centers):
-        check_codes(given)
-    if len(centers) == 0 or len(areas) == 0:
-        raise InputError("there is no center to be a home")
-    if not rows.shape[1] == areas.shape[1] == centers.shape[1]:
-        raise InputError(
-            f"rows have {rows.shape[1]} bytes of bits, areas {areas.shape[1]}, centers {centers.shape[1]}"
-        )
     order = np.argsort(area_of, kind="stable")
     bounds = np.searchsorted(area_of[order], np.arange(len(areas) + 1))
     count = min(len(areas), near_areas(1, len(areas)) if looked is None else looked)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from foh_pg.arrays.codes import CodeArray
-from foh_pg.clustering.distance import Metric, Rows, Values, check_metric, check_rows, unit
+from foh_pg.clustering.distance import Metric, Rows, Values, unit
 from foh_pg.clustering.homes import find_homes
 from foh_pg.clustering.kmeans import assign, cluster
 from foh_pg.clustering.signs import Positions, majority, nearest_bits
@@ -73,8 +73,6 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
     [1533, 10000, 100000]
     """
     if fixed is not None:
-        if fixed < 1:
-            raise InputError(f"there must be at least 1 center, not {fixed}")
         return fixed
     return max(1, round(max(math.pow(rows, 2 / 3), rows / LIST_ROWS)))
 
@@ -123,12 +121,9 @@ def make_levels(rng: np.random.Generator, rows: Rows, centers: int, metric: Metr
     >>> made.areas.shape, made.centers.shape, len(np.unique(made.area_of))
     ((8, 8), (60, 8), 8)
     """
-    check_metric(metric)
-    given = check_rows(rows)
+    given = np.ascontiguousarray(rows, dtype=np.float32)
     if len(given) == 0:
         raise InputError("centers cannot be found without a row")
-    if centers < 1:
-        raise InputError(f"there must be at least 1 center, not {centers}")
     if metric == "cosine":
         given = unit(given)
     centers = min(centers, len(given))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.codes import CodeArray, check_codes, hamming_rows
+from foh_pg.arrays.codes import CodeArray, hamming_rows
 from foh_pg.clustering.signs import Positions
 
 
@@ -51,8 +51,6 @@ def find_affected(
     >>> find_affected(np.array([0, 1]), old, new, bits=4, total=2)
     Affected(lists=array([1]), stale=array([0.  , 0.25]))
     """
-    check_codes(old_codes, bits)
-    check_codes(new_codes, bits)
     flips = np.bincount(lists, weights=hamming_rows(old_codes, new_codes), minlength=total)
     seen = np.bincount(lists, minlength=total) * bits
     stale = flips / np.maximum(seen, 1)

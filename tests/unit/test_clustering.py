@@ -104,8 +104,6 @@ class TestLevels:
             100_000,
         ]
         assert [clustering.target_areas(centers) for centers in (1600, 10_000, 100_000)] == [40, 250, 2154]
-        with pytest.raises(InputError):
-            clustering.target_centers(10, fixed=0)
 
     def test_centers_by_bits_are_means_of_their_rows(self):
         bits, X, geometry = coded(2000, clusters=30)
@@ -240,16 +238,7 @@ def test_affected_lists():
     ]
 
 
-def test_bad_input():
-    bits, X, geometry = coded(10)
-    made = clustering.by_bits(clustering.make_levels(np.random.default_rng(0), X, 4), X, geometry)
-    with pytest.raises(InputError, match="bytes"):
-        clustering.find_homes(bits[:, :1], made, geometry.layout)
-    with pytest.raises(InputError, match="no center"):
-        clustering.find_homes(bits, (bits[:0], bits[:0], np.zeros(0, dtype=np.int64)), geometry.layout)
-    with pytest.raises(InputError, match="metric"):
-        clustering.make_levels(np.random.default_rng(0), X, 4, "hamming")
+def test_centers_need_a_row():
+    _, X, _ = coded(10)
     with pytest.raises(InputError, match="without a row"):
         clustering.make_levels(np.random.default_rng(0), X[:0], 4)
-    with pytest.raises(InputError, match="at least 1"):
-        clustering.make_levels(np.random.default_rng(0), X, 0)
