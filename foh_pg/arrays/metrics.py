@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from foh_pg.arrays.codes import CodeArray, hamming_blocks
 from foh_pg.arrays.labels import LabelSets
-from foh_pg.arrays.vocabulary import Labels, Vocabulary
-from foh_pg.errors import InputError
 
 # Ranks are made for at most this many pairs of query and row at once: memory does not grow with the queries.
 BLOCK_PAIRS = 1 << 22
@@ -78,31 +76,26 @@ def standard_error(values: Sequence[float]) -> float:
 
 
 def mean_average_precision(
-    queries: CodeArray, base: CodeArray, query_labels: Labels, base_labels: Labels
+    queries: CodeArray, base: CodeArray, wanted: LabelSets, stored: LabelSets
 ) -> float:
     """Rank the whole base by Hamming distance; queries without any relevant row are left out.
+
+    `wanted`, `stored`: the labels of queries and base, by the same numbers.
 
     Rows at one distance keep the order of the base, so shuffle a base that is sorted by anything.
 
     >>> from foh_pg.arrays.codes import pack
     >>> base = pack([[0, 0, 0], [0, 0, 1], [1, 1, 1]])
-    >>> mean_average_precision(pack([[0, 0, 0]]), base, ["a"], ["a", "b", "a"])  # (1/1 + 2/3) / 2
+    >>> wanted, stored = LabelSets.single([0]), LabelSets.single([0, 1, 0])
+    >>> mean_average_precision(pack([[0, 0, 0]]), base, wanted, stored)  # (1/1 + 2/3) / 2
     0.8333333333333333
     """
-    sets, names = Vocabulary().read(base_labels)
-    wanted = _bit_sets(names.find(query_labels), len(names))
-    stored = _bit_sets(sets, len(names))
-    if (len(queries), len(base)) != (len(wanted), len(stored)):
-        raise InputError(
-            f"{len(queries)} queries and {len(base)} rows have labels for {len(wanted)} and {len(stored)}"
-        )
-    if len(queries) == 0 or len(base) == 0:
-        raise InputError("there is nothing to measure: no query, or no row in the base")
+    labels = 1 + max(int(sets.ids.max(initial=0)) for sets in (wanted, stored))
+    asked, there = (_bit_sets(sets, labels) for sets in (wanted, stored))
     found: list[float] = []
     for start, distances in hamming_blocks(queries, base, BLOCK_PAIRS):
-        found += _average_precisions(
-            distances, _share_a_label(wanted[start : start + len(distances)], stored)
-        )
+        relevant = _share_a_label(asked[start : start + len(distances)], there)
+        found += _average_precisions(distances, relevant)
     return float(np.mean(found)) if found else float("nan")
 
 
@@ -127,7 +120,7 @@ def precisions(relevant: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
 
 def _bit_sets(sets: LabelSets, labels: int) -> npt.NDArray[np.uint64]:
     """Labels as words of 64 bits each: (rows, words)."""
-    words = np.zeros((len(sets), max(1, -(-labels // 64))), dtype=np.uint64)
+    words = np.zeros((len(sets), -(-labels // 64)), dtype=np.uint64)
     rows = np.repeat(np.arange(len(sets)), sets.counts)
     np.bitwise_or.at(words, (rows, sets.ids // 64), np.uint64(1) << (sets.ids % 64).astype(np.uint64))
     # One contiguous column per word is what `_share_a_label` reads.

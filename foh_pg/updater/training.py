@@ -125,12 +125,10 @@ class Examination:
 
     def score(self, model: Model) -> float:
         """mAP of queries without labels among rows stored with theirs, as in the index."""
-        cut = len(self.rows) // 4
-        queries = model.encode(self.rows.vectors[:cut])
-        base = np.arange(cut, len(self.rows))
-        stored = model.encode(self.rows.vectors[cut:], self.rows.labels.take(base))
-        hot = self.sets.multi_hot(int(self.sets.ids.max()) + 1)
-        return mean_average_precision(queries, stored, hot[:cut], hot[cut:])
+        first, rest = np.split(np.arange(len(self.rows)), [len(self.rows) // 4])
+        queries = model.encode(self.rows.vectors[first])
+        stored = model.encode(self.rows.vectors[rest], self.rows.labels.take(rest))
+        return mean_average_precision(queries, stored, self.sets.take(first), self.sets.take(rest))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def test_agrees_with_the_metrics_of_the_package(kind, request):
     W = rng.standard_normal((16, 12))
     asked, stored = pack(data.X[split.queries] @ W > 0), pack(data.X[split.base] @ W > 0)
     quality = relevance.measure(relevance.by_codes(asked, stored), split)
-    labels = data.labels(split.queries), data.labels(split.base)
+    labels = data.sets.take(split.queries), data.sets.take(split.base)
     assert quality.mean_average_precision == pytest.approx(mean_average_precision(asked, stored, *labels))
     relevant = relevance.Relevance.of(data, split.queries, split.base).block(0, len(split.queries))
     found = nearest(asked, stored, 100)[0]

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from foh_pg.arrays.codes import hamming
+from foh_pg.arrays.labels import LabelSets
+from foh_pg.arrays.vocabulary import Labels, Vocabulary
 
 FOLDER = Path(__file__).parents[1] / "lab" / "golden"
 
@@ -45,3 +47,9 @@ def digits():
 def load(name):
     with np.load(FOLDER / f"{name}.npz") as file:
         return {key: file[key] for key in file.files}
+
+
+def label_sets(queries: Labels, base: Labels) -> tuple[LabelSets, LabelSets]:
+    """The labels of queries and of a base, by the same numbers."""
+    names = Vocabulary().read(base)[1].read(queries)[1]
+    return names.find(queries), names.find(base)

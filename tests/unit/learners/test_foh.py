@@ -14,6 +14,7 @@ from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.errors import InputError, StateError
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from tests.support import learner_checks as checks
+from tests.support.golden_arrays import label_sets
 
 
 def clusters(labels, rows, dimensions=24, noise=1.0, seed=0):
@@ -34,7 +35,7 @@ def precision(learner, X, Y, anchored=False):
     cut = 3 * len(X) // 4
     X, Y = X[: cut + 300], Y[: cut + 300]
     stored = learner.encode(X[:cut], Y[:cut] if anchored else None)
-    return mean_average_precision(learner.encode(X[cut:]), stored, Y[cut:], Y[:cut])
+    return mean_average_precision(learner.encode(X[cut:]), stored, *label_sets(Y[cut:], Y[:cut]))
 
 
 PAPER = {"preset": "paper"}
