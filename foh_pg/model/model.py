@@ -14,6 +14,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import clustering, hashing
 from foh_pg.arrays.codes import CodeArray, pack
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.geometry import Geometry, Layout, Vectors
 from foh_pg.learners import Learner
 from foh_pg.model.ranking import Ranking
@@ -215,3 +216,10 @@ def typical_distance(rows: Vectors, mean: npt.NDArray[Any]) -> float:
 def label_lists(labels: Ragged) -> Iterator[list[str]]:
     """The labels of each row, as learners take them."""
     return (row.tolist() for row in labels.each())
+
+
+def label_sets(*several: Ragged) -> tuple[list[str], list[LabelSets]]:
+    """The names of all labels, sorted, and the labels of each of several tables by their places there."""
+    names = sorted({name for labels in several for name in labels.values.tolist()})
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, [LabelSets.named(label_lists(labels), numbers) for labels in several]

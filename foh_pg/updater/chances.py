@@ -15,9 +15,8 @@ import numpy.typing as npt
 from scipy import sparse  # type: ignore[import-untyped]
 
 from foh_pg import hashing
-from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.similarity import label_matrix
-from foh_pg.model.model import Model, Vectors, label_lists
+from foh_pg.model.model import Model, Vectors, label_sets
 from foh_pg.model.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.source import Rows
@@ -51,12 +50,11 @@ def learn_chances(
     if not teaching.any():
         return None
     queries, distances = queries.take(teaching), distances[teaching]
-    shares, right = _votes(base, queries, distances)
+    names, shares, right = _votes(base, queries, distances)
     asked, suggested = shares.nonzero()
     hit = np.asarray(right[asked, suggested]).reshape(-1)
     if min(hit.sum(), len(hit) - hit.sum()) < LEAST:
         return None
-    names = _names(base, queries)
     lean = leans(model, queries.vectors)
     numbers = np.array([model.numbers.get(name, -1) for name in names])[suggested]
     leaning = np.where(numbers >= 0, lean[asked, numbers], 0.0) if lean.shape[1] else np.zeros(len(asked))
@@ -74,13 +72,10 @@ def leans(model: Model, vectors: Vectors) -> Floats:
     return np.asarray(code @ model.label_projection.reshape(-1, model.bits).T.astype(np.float64))
 
 
-def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) -> tuple[Any, Any]:
-    """Each label's share of the votes, and whether the query has the label: sparse (queries, labels)."""
-    names = {name: i for i, name in enumerate(_names(base, queries))}
-    hot, own = (
-        label_matrix(LabelSets.named(label_lists(rows.labels), names), len(names), np.float64)
-        for rows in (base, queries)
-    )
+def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) -> tuple[list[str], Any, Any]:
+    """The labels, each one's share of the votes, and whether the query has it: sparse (queries, labels)."""
+    names, sets = label_sets(base.labels, queries.labels)
+    hot, own = (label_matrix(labels, len(names), np.float64) for labels in sets)
     looked = min(LABEL_VOTERS * LABEL_VOTERS_TIMES, distances.shape[1])
     near = np.argpartition(distances, looked - 1, axis=1)[:, :looked]
     order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
@@ -92,11 +87,7 @@ def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) 
     asked = np.repeat(np.arange(len(near)), near.shape[1])
     voting = sparse.csr_matrix((weights.ravel(), (asked, near.ravel())), shape=distances.shape)
     voting.eliminate_zeros()
-    return voting @ hot, own
-
-
-def _names(base: Rows, queries: Rows) -> list[str]:
-    return sorted({*base.labels.values.tolist(), *queries.labels.values.tolist()})
+    return names, voting @ hot, own
 
 
 def _regress(values: Floats, hit: Floats) -> Floats:

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.similarity import label_matrix
-from foh_pg.model.model import Vectors, label_lists
+from foh_pg.model.model import Vectors, label_sets
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
@@ -74,12 +73,8 @@ def scan(session: Session, run: Run, index: IndexRow, queries: Rows, keep: int, 
 
 def sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
     """Whether each query shares a label with each row of the base."""
-    names = dict.fromkeys([*queries.labels.values.tolist(), *base.labels.values.tolist()])
-    numbers = {name: number for number, name in enumerate(names)}
-    left, right = (
-        label_matrix(LabelSets.named(label_lists(rows.labels), numbers), len(numbers))
-        for rows in (queries, base)
-    )
+    names, sets = label_sets(queries.labels, base.labels)
+    left, right = (label_matrix(labels, len(names)) for labels in sets)
     return np.asarray((left @ right.T).toarray() > 0)
 
 

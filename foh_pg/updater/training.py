@@ -12,7 +12,7 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.arrays.metrics import mean_average_precision
 from foh_pg.learners import FOH, Learner, RandomHyperplanes
-from foh_pg.model.model import Model, label_lists, typical_distance
+from foh_pg.model.model import Model, label_lists, label_sets, typical_distance
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.model_state import Arrays
@@ -115,8 +115,8 @@ class Examination:
     @classmethod
     def of(cls, rows: Rows) -> Examination:
         labelled = rows.take(rows.labels.lengths > 0)
-        names = {name: i for i, name in enumerate(dict.fromkeys(labelled.labels.values.tolist()))}
-        return cls(labelled, LabelSets.named(label_lists(labelled.labels), names))
+        _, [sets] = label_sets(labelled.labels)
+        return cls(labelled, sets)
 
     @property
     def telling(self) -> bool:
