@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.errors import InputError
-from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray
 from lab.rivals.pairs import PairLearner
+from lab.rivals.rival import ProjectionRival
 
 
 @dataclass(eq=False, repr=False)
-class AdaptHash(PairLearner):
+class AdaptHash(PairLearner, ProjectionRival):
     """Gradient steps on pairs of rows, on as many bits as their Hamming distance is wrong by.
 
     Parameters
@@ -44,15 +44,10 @@ class AdaptHash(PairLearner):
 
     name = "adapthash"
 
-    bits: int = 64
     _: KW_ONLY
     alpha: float = 0.9
     beta: float = 0.01
     learning_rate: float = 0.1
-    initial_projection: npt.ArrayLike | None = None
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -62,7 +57,7 @@ class AdaptHash(PairLearner):
             raise InputError(f"learning_rate must be positive, not {self.learning_rate}")
 
     def _restart(self) -> None:
-        self.weights_ = initial_projection(self.rng_, self.initial_projection, self.dimensions_, self.bits)
+        self.weights_ = self._first_projection()
         self._restart_pairs()
         self._serve(self.weights_)
 

@@ -13,15 +13,15 @@ from foh_pg.arrays.codes import pack, unpack
 from foh_pg.arrays.labels import Groups, LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
+from lab.rivals.rival import ProjectionRival
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class BSODH(Learner):
+class BSODH(ProjectionRival):
     """Codes of new rows are fitted to those of all earlier ones by label, then W to the codes of the batch.
 
     Parameters
@@ -62,17 +62,12 @@ class BSODH(Learner):
     _parts: ClassVar = {**Learner._parts, "reservoir_": Reservoir}
     _kept = ("reservoir_",)
 
-    bits: int = 64
     _: KW_ONLY
     lam: float = 0.6
     sigma: float = 0.5
     eta_s: float = 1.2
     eta_d: float = 0.2
     memory: int | None = 20_000
-    initial_projection: npt.ArrayLike | None = None
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -84,7 +79,7 @@ class BSODH(Learner):
 
     def _restart(self) -> None:
         self.reservoir_ = Reservoir.none(self.bits)
-        self._serve(initial_projection(self.rng_, self.initial_projection, self.dimensions_, self.bits))
+        self._serve(self._first_projection())
 
     def _learn(self, rows: FloatArray, sets: LabelSets, keys: KeyArray) -> None:
         scores = rows @ self.projection_

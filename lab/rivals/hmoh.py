@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.learners.base import Learner
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 from lab.rivals import rankone
 from lab.rivals.hadamard import hadamard_order, hadamard_rows
+from lab.rivals.rival import Rival
 
 
 @dataclass(eq=False, repr=False)
-class HMOH(Learner):
+class HMOH(Rival):
     """One averaged perceptron per bit, taught to give every label its own row of a Hadamard matrix.
 
     W starts at zero, so the learning rate of the authors' program only scales W and no code depends on it;
@@ -62,14 +62,10 @@ class HMOH(Learner):
 
     name = "hmoh"
 
-    bits: int = 64
     _: KW_ONLY
     order: int | None = None
     permute: bool = True
     folding: npt.ArrayLike | None = None
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
 from foh_pg.learners.base import Learner
-from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 from lab.rivals import information
 from lab.rivals.rankone import BLOCK_ROWS
 from lab.rivals.recall import Recall
+from lab.rivals.rival import ProjectionRival
 
 # The authors clip the argument of the sigmoid here.
 LARGEST_ARGUMENT = 42.0
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class MIHash(Learner):
+class MIHash(ProjectionRival):
     """Gradient steps that raise the mutual information of Hamming distance and being a neighbor.
 
     Each row is compared with a reservoir of past rows; two rows are neighbors if they share a label.
@@ -70,7 +70,6 @@ class MIHash(Learner):
     _parts: ClassVar = {**Learner._parts, "recall_": Recall}
     _kept = ("recall_",)
 
-    bits: int = 64
     _: KW_ONLY
     reservoir: int = 200
     bins: int = 16
@@ -78,10 +77,6 @@ class MIHash(Learner):
     learning_rate: float = 1.0
     decay: float = 0.0
     exact: bool = False
-    initial_projection: npt.ArrayLike | None = None
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -92,7 +87,7 @@ class MIHash(Learner):
             raise InputError(f"decay must be 0 or more, not {self.decay}")
 
     def _restart(self) -> None:
-        self.weights_ = initial_projection(self.rng_, self.initial_projection, self.dimensions_, self.bits)
+        self.weights_ = self._first_projection()
         self.recall_ = Recall.none(self.dimensions_)
         self.steps_ = 0
         self._serve(self.weights_)

@@ -16,12 +16,13 @@ from foh_pg.errors import InputError
 from foh_pg.learners.hyperplanes import random_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 from lab.rivals.pairs import PairLearner
+from lab.rivals.rival import Rival
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class OKH(PairLearner):
+class OKH(PairLearner, Rival):
     """Passive-aggressive steps on pairs of rows, seen through a kernel with a few anchor rows.
 
     A row x becomes `z = (exp(-gamma |x - a|^2 / m), ..., 1)` for all anchors a, where m is the mean of those
@@ -69,15 +70,11 @@ class OKH(PairLearner):
     # Its codes are no signs of a linear function of the row.
     linear: ClassVar[bool] = False
 
-    bits: int = 64
     _: KW_ONLY
     anchors: int = 300
     gamma: float = 3.0
     alpha: float = 0.5
     aggressiveness: float = 0.1
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.learners.base import Learner
-from foh_pg.learners.hyperplanes import initial_projection
 from foh_pg.learners.rows import FloatArray, KeyArray
 from lab.rivals import rankone
+from lab.rivals.rival import ProjectionRival
 
 # exp() of more than this means that the rows are far too long for the learning rate; the step stays finite.
 LARGEST_EXPONENT = 50.0
 
 
 @dataclass(eq=False, repr=False)
-class OSH(Learner):
+class OSH(ProjectionRival):
     """Every label has a random codeword, and one linear classifier per bit is taught to give it.
 
     Parameters
@@ -60,15 +59,10 @@ class OSH(Learner):
 
     name = "osh"
 
-    bits: int = 64
     _: KW_ONLY
     loss: Literal["hinge", "boosted"] = "hinge"
     learning_rate: float = 0.1
     codebook: npt.ArrayLike | None = None
-    initial_projection: npt.ArrayLike | None = None
-    center: bool = True
-    warmup: int = 1000
-    seed: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -80,7 +74,7 @@ class OSH(Learner):
             raise InputError(f"codebook must have {self.bits} columns, one per bit")
 
     def _restart(self) -> None:
-        self.weights_ = initial_projection(self.rng_, self.initial_projection, self.dimensions_, self.bits)
+        self.weights_ = self._first_projection()
         self.codewords_ = np.zeros((0, self.bits), dtype=np.int8)
         self.word_of_ = np.zeros(0, dtype=np.int64)
         self._serve(self.weights_)
