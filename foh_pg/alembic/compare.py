@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,11 +18,12 @@ from foh_pg.index.calls import columns_text
 from foh_pg.schema import migrations
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
-from foh_pg.sqlalchemy.search_path import pinned
 
 CONTINUE = PriorityDispatchResult.CONTINUE
 
 SCHEMA = "foh"
+
+SET_PATH = sa.text("SELECT pg_catalog.set_config('search_path', :path, false)")
 
 # From the catalog, which everybody may read.
 READABLE = """
@@ -72,7 +74,7 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
     default = connection.dialect.default_schema_name
     wanted = _wanted(context, default)
     migrations.refuse_foreign(connection)
-    with pinned(connection):
+    with _pinned(connection):
         present = _present(connection) if _is_readable(connection, bool(wanted)) else {}
     before = list(_install(connection)) if wanted else []
     drops: list[MigrateOperation] = []
@@ -93,6 +95,18 @@ def compare_indexes(context: AutogenContext, upgrade: UpgradeOps, schemas: set[s
             drops.append(DropFohIndexOp(name, index=_relative(index, default)))
     upgrade.ops[:] = [*before, *drops, *operations, *changes]
     return CONTINUE
+
+
+@contextmanager
+def _pinned(connection: sa.Connection) -> Iterator[None]:
+    """Inside, names and operators are PostgreSQL's own; every other name needs its schema.
+
+    Where a statement fails, the end of its transaction brings the application's search_path back.
+    """
+    path = connection.exec_driver_sql("SHOW search_path").scalar_one()
+    connection.execute(SET_PATH, {"path": "pg_catalog, pg_temp"})
+    yield
+    connection.execute(SET_PATH, {"path": path})
 
 
 def _wanted(context: AutogenContext, default: str | None) -> dict[str, Definition]:

@@ -443,7 +443,7 @@ def test_alembic(engine: sa.Engine) -> None:
 
     with engine.begin() as connection:
         connection.exec_driver_sql(f"SET search_path = {PATH}")
-        with compare.pinned(connection):
+        with compare._pinned(connection):
             assert compare._is_readable(connection, True)
             assert set(compare._present(connection)) == {"idx", "filled", "texts"}
         assert list(compare._install(connection)) == []
