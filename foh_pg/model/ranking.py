@@ -25,6 +25,7 @@ RECALL = float(CONSTANTS["recall_default"])
 LABEL_VOTERS = int(CONSTANTS["label_voters"])
 LABEL_VOTERS_TIMES = int(CONSTANTS["label_voters_times"])
 LABEL_RANK = int(CONSTANTS["label_rank"])
+LABEL_DOUBT = float(CONSTANTS["label_doubt"])
 
 # With c times as many centers the nearest rows lie in about c ** GROWTH times as many lists. Measured on
 # images, package descriptions and commit messages: .33, .12 and .46.

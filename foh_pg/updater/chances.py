@@ -17,7 +17,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from foh_pg import hashing
 from foh_pg.learners.similarity import label_matrix
 from foh_pg.model.model import Model, Vectors, label_sets
-from foh_pg.model.ranking import LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
+from foh_pg.model.ranking import LABEL_DOUBT, LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.source import Rows
 
@@ -58,10 +58,21 @@ def learn_chances(
     lean = leans(model, queries.vectors)
     numbers = np.array([model.numbers.get(name, -1) for name in names])[suggested]
     leaning = np.where(numbers >= 0, lean[asked, numbers], 0.0) if lean.shape[1] else np.zeros(len(asked))
-    votes = np.log(np.asarray(shares[asked, suggested]).reshape(-1))
+    votes = odds(np.asarray(shares[asked, suggested]).reshape(-1))
     learned = _regress(np.stack([np.ones(len(hit)), votes, leaning], axis=1), hit)
     # Votes that speak against a label are an accident of few rows.
     return None if learned[1] <= 0 else (float(learned[0]), float(learned[1]), float(learned[2]))
+
+
+def odds(shares: Floats) -> Floats:
+    """The logarithm of what speaks for a label over what speaks against it.
+
+    By the share alone, chances would be too low where nearly all neighbors agree.
+
+    >>> odds(np.array([0.525, 1.0])).round(1).tolist()
+    [0.0, 3.0]
+    """
+    return np.asarray(np.log(shares / (1 + LABEL_DOUBT - shares)))
 
 
 def leans(model: Model, vectors: Vectors) -> Floats:

@@ -18,7 +18,7 @@ BEGIN
         RETURN shares;
     END IF;
     code := (SELECT array_agg(coalesce((-(p.weights OPERATOR({vector}.<#>) query) - p.bias) / model.away, 0)::real ORDER BY p.bit)::{vector}.vector FROM {projection} p);
-    RETURN ARRAY(SELECT 1 / (1 + exp(-least(greatest(model.chances[1] + model.chances[2] * ln(n.share) - model.chances[3] * coalesce(l.projection OPERATOR({vector}.<#>) code, 0), -50), 50)))
+    RETURN ARRAY(SELECT 1 / (1 + exp(-least(greatest(model.chances[1] + model.chances[2] * ln(n.share / (1 + {label_doubt} - n.share)) - model.chances[3] * coalesce(l.projection OPERATOR({vector}.<#>) code, 0), -50), 50)))
                  FROM unnest(names, shares) WITH ORDINALITY AS n (name, share, at)
                  LEFT JOIN foh.label l ON l.name = n.name AND l.index = {id} ORDER BY n.at);
 END

@@ -7,7 +7,8 @@
 -- weight_votes_default: how much the learned code counts beside the bits in the choice of voters, and by how many times its distance a row
 -- of another kind is put back. recall_default: the share of the nearest rows that is wanted where labels do not count.
 -- label_voters: how many of the nearest rows with labels vote what a vector is called; label_voters_times: so many times as many rows are
--- looked at where too few have labels. The vote of the nth counts 1 / (label_rank + n).
+-- looked at where too few have labels. The vote of the nth counts 1 / (label_rank + n). label_doubt: what keeps a label that all voters have
+-- from being certain.
 CREATE OR REPLACE FUNCTION foh._ranking() RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -17,7 +18,7 @@ AS $function$
         "probes_default": 32, "shortlist_default": 30,
         "weight_code_default": 0.2, "weight_votes_default": 1.0,
         "recall_default": 0.95,
-        "label_voters": 20, "label_voters_times": 5, "label_rank": 4
+        "label_voters": 20, "label_voters_times": 5, "label_rank": 4, "label_doubt": 0.05
     }'::jsonb
 $function$;
 

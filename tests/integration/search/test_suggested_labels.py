@@ -21,7 +21,7 @@ from foh_pg.runs.session import Session, open_session
 from foh_pg.tables.index_row import IndexRow, find_index
 from foh_pg.tables.source import Rows
 from foh_pg.updater import build, chances, rebuild, update
-from foh_pg.updater.chances import leans
+from foh_pg.updater.chances import leans, odds
 from foh_pg.updater.served_model import read_served
 from tests.support.digits import HELD_OUT, create_index, create_table, digits, insert, vector
 from tests.support.postgres import Database
@@ -87,11 +87,9 @@ class TestVectors:
             "SELECT foh.digits_chances(%s::extensions.vector, %s, %s)", [vector(row), names, shares]
         ).fetchall()
         lean = leans(model, row[None])[0]
-        expected = [
-            bias + votes * np.log(share) + code * (lean[model.numbers[name]] if name in model.numbers else 0)
-            for name, share in zip(names, shares, strict=True)
-        ]
-        assert found == pytest.approx(1 / (1 + np.exp(-np.array(expected))), abs=1e-4)
+        leaning = [lean[model.numbers[name]] if name in model.numbers else 0 for name in names]
+        expected = bias + votes * odds(np.array(shares)) + code * np.array(leaning)
+        assert found == pytest.approx(1 / (1 + np.exp(-expected)), abs=1e-4)
 
     def test_before_any_held_out_row_was_asked_the_chance_is_the_share_of_the_votes(
         self, connection: Connection
