@@ -114,7 +114,9 @@ BEGIN
     {refuse_changed_labels}
     FOR {each key_#}, x IN
         SELECT {each s.@}, {to_vector} FROM {source} s
-        WHERE ({to_vector}) IS NOT NULL AND NOT EXISTS (SELECT FROM unnest({labels_read}) AS u (name) WHERE u.name IS NOT NULL)
+        WHERE ({to_vector}) IS NOT NULL
+          -- No label has an empty name. Citus refuses a subquery about the elements of labels that are a subquery themselves.
+          AND coalesce(length(array_to_string({labels_read}, '')), 0) = 0
           AND (after_1 IS NULL OR ({each s.@}) > ({each after_#^}))
         ORDER BY {each s.@} LIMIT wanted
     LOOP

@@ -56,14 +56,15 @@ AS $function$
 DECLARE
     was jsonb := foh._names(old);
     names jsonb := foh._names(new);
+    passing constant text := md5(concat_ws(' ', old.key, new.key));
     c record;
 BEGIN
-    -- In two steps, through names that are not in use: the new name of one column may be the old name of another.
+    -- In two steps, through names that no column has: the new name of one column may be the old name of another.
     FOR c IN SELECT t.name, t.position FROM unnest(old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', c.name, '$' || c.position);
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', c.name, passing || c.position);
     END LOOP;
     FOR c IN SELECT t.name, t.position FROM unnest(new.key || ARRAY[names ->> 'distance_name', names ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', '$' || c.position, c.name);
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', passing || c.position, c.name);
     END LOOP;
 END
 $function$;

@@ -178,6 +178,29 @@ def test_labels_are_learned(cluster: Cluster, owner: psycopg.Connection[Any]) ->
     assert nearest(index, 1499) == 1499
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("text[]", "ARRAY['', label, 'all']"), ("jsonb", """('["' || label || '", "all", 7, ""]')::jsonb""")],
+)
+def test_several_labels_in_a_row(
+    cluster: Cluster, owner: psycopg.Connection[Any], kind: str, value: str
+) -> None:
+    distribute(owner)
+    insert(owner, range(300))
+    owner.execute(f"ALTER TABLE digit ADD COLUMN tags {kind}".encode())
+    owner.execute(f"UPDATE digit SET tags = {value}".encode())
+    index = build_index(cluster, owner, labels="tags")
+    vectors, labels = digits()
+    owner.execute("UPDATE digit SET tags = NULL WHERE id IN (3, 5)")
+    nines = {number for number in range(300) if labels[number] == 9} - {3, 5}
+    for _ in ("inbox", "lists"):
+        assert {m.key for m in index.search(vectors[9], 300, match={"labels": {"all": ["9", "all"]}})} == nines
+        assert {one.label for one in index.labels(vectors[9], 2)} == {"all", "9"}
+        assert [one.key for one in index.suggest(1)] == [3, 5]
+        updater.update(cluster.dsn(), "digits")
+    sound(owner)
+
+
 def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
     built(cluster, owner)
     owner.execute("ALTER TABLE digit ENABLE ROW LEVEL SECURITY")

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from foh_pg import Index
 from foh_pg.updater import build, update
@@ -104,6 +105,22 @@ def test_a_key_with_the_name_of_what_postgresql_counts_rows_with(connection: psy
         connection.execute("INSERT INTO item VALUES (%s, %s, '{a}')", [number, text(X[number])])
     [label] = Index.open(connection, "items").labels(X[0], 1)
     assert (label.label, label.neighbors) == ("a", 20)
+
+
+def test_columns_of_a_key_that_are_called_like_parameters_change_their_names(
+    connection: psycopg.Connection[Any],
+) -> None:
+    connection.execute(
+        'CREATE TABLE item ("$1" int, "$2" int, embedding extensions.vector(8), tags text[], PRIMARY KEY ("$1", "$2"))'
+    )
+    connection.execute(INDEX.replace("while", "embedding").replace("begin", "tags").encode(), [[], "{}"])
+    connection.execute("INSERT INTO item VALUES (1, 2, %s)", [text(X[0])])
+    for old, new in (("$1", "$3"), ("$2", "$1"), ("$3", "$2")):
+        connection.execute(sql.SQL("ALTER TABLE item RENAME {} TO {}").format(*map(sql.Identifier, (old, new))))
+    connection.execute("SELECT foh.refresh('items')")
+    found = connection.execute("SELECT * FROM foh.items_search(%s)", [text(X[0])])
+    assert [column.name for column in found.description or ()][:2] == ["$2", "$1"]
+    assert found.fetchone()[:2] == (1, 2)
 
 
 @pytest.mark.parametrize("kind", ["text", "text[]", "jsonb"])
