@@ -33,7 +33,7 @@ AS $body$
 BEGIN
     RETURN QUERY EXECUTE $sql$
         SELECT {each s.k#}, {node_distance} AS distance, {node_distance} AS score
-        FROM (SELECT {each s.@ AS k#}, {to_vector} AS x FROM (SELECT s.*, $2 AS params FROM {source} s) s WHERE (
+        FROM (SELECT $2 AS params) v CROSS JOIN LATERAL (SELECT {each s.@ AS k#}, {to_vector} AS x FROM {source} s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
         )) s WHERE s.x IS NOT NULL AND ($4 IS NULL OR {node_distance} OPERATOR(pg_catalog.<=) $4) ORDER BY distance, {each s.k#} LIMIT $3$sql$ USING query, params, k, max_distance;
 END
@@ -47,9 +47,9 @@ AS $body$
 DECLARE
     plan pg_catalog.json;
 BEGIN
-    EXECUTE $sql$EXPLAIN (FORMAT JSON, COSTS OFF) SELECT FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE (
+    EXECUTE $sql$EXPLAIN (FORMAT JSON, COSTS OFF) SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT FROM {source} s WHERE (
             $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-        )$sql$ INTO plan USING params;
+        )) s$sql$ INTO plan USING params;
     RETURN (SELECT d.shardid FROM pg_catalog.jsonb_path_query(plan::pg_catalog.jsonb, '$.**?(@."Task Count" == 1)."Tasks".**."Relation Name"') AS r (name)
             JOIN pg_catalog.pg_dist_shard d ON d.shardid OPERATOR(pg_catalog.=) pg_catalog.substring(r.name OPERATOR(pg_catalog.#>>) '{}', '[0-9]+$')::bigint
             WHERE d.logicalrelid OPERATOR(pg_catalog.=) {source_oid}::pg_catalog.oid LIMIT 1);
@@ -115,9 +115,9 @@ BEGIN
     IF filter IS NOT NULL THEN
         -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit
         -- the other, so only a single expression passes.
-        EXECUTE $sql$SELECT ARRAY[
+        EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[
                 $sql$ OPERATOR(pg_catalog.||) filter OPERATOR(pg_catalog.||) $sql$
-            ]::boolean[] FROM (SELECT s.*, $1 AS params FROM {source} s) s WHERE false$sql$ USING params;
+            ]::boolean[] FROM {source} s WHERE false) s$sql$ USING params;
         condition := filter;
         -- A filter with a query of its own could be about other tables.
         IF pg_catalog.strpos(filter, {home_column}) OPERATOR(pg_catalog.>) 0 AND filter OPERATOR(pg_catalog.!~*) 'select' THEN

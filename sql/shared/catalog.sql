@@ -80,22 +80,22 @@ AS $function$
     SELECT p.* FROM foh._object_names(name) o JOIN pg_proc p ON p.pronamespace = 'foh'::regnamespace AND p.proname = o.object
 $function$;
 
--- A table's name with its schema, quoted, whatever the search path.
-CREATE OR REPLACE FUNCTION foh._qualified(relation oid) RETURNS text
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT format('%I.%I', n.nspname, c.relname)
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation
-$function$;
-
--- The name of a column as templates write it. Words of PL/pgSQL that are none of SQL are quoted too: NEW.loop would not be found.
+-- A name as templates write it. Words of PL/pgSQL that are none of SQL are quoted too: NEW.loop would not be found.
 CREATE OR REPLACE FUNCTION foh._quoted(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT
 SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
 AS $function$
     SELECT CASE WHEN name IN ('begin', 'by', 'declare', 'execute', 'foreach', 'if', 'loop', 'strict', 'while') THEN '"' || name || '"' ELSE quote_ident(name) END
+$function$;
+
+-- A table's name with its schema, quoted, whatever the search path.
+CREATE OR REPLACE FUNCTION foh._qualified(relation oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT foh._quoted(n.nspname) || '.' || foh._quoted(c.relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation
 $function$;
 
 -- The collation of a column as a clause, so that two columns of different collations can be compared; '' for types

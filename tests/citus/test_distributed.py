@@ -194,11 +194,50 @@ def test_several_labels_in_a_row(
     owner.execute("UPDATE digit SET tags = NULL WHERE id IN (3, 5)")
     nines = {number for number in range(300) if labels[number] == 9} - {3, 5}
     for _ in ("inbox", "lists"):
-        assert {m.key for m in index.search(vectors[9], 300, match={"labels": {"all": ["9", "all"]}})} == nines
+        assert {
+            m.key for m in index.search(vectors[9], 300, match={"labels": {"all": ["9", "all"]}})
+        } == nines
         assert {one.label for one in index.labels(vectors[9], 2)} == {"all", "9"}
         assert [one.key for one in index.suggest(1)] == [3, 5]
         updater.update(cluster.dsn(), "digits")
     sound(owner)
+
+
+def test_columns_of_any_name(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    owner.execute(
+        'CREATE TABLE digit (params text, "loop" int, "%s ""$1""" extensions.vector(64), "{source}" jsonb,'
+        ' keys int, home int, "a\n-- b" text, PRIMARY KEY (params, "loop"))'
+    )
+    distribute_existing(owner, "params")
+    owner.execute(
+        "SELECT foh.create_index('digits', 'digit', %s, labels => %s, include => %s, options => %s, bits => 32)",
+        ['%s "$1"', "{source}", ["keys", "params", "a\n-- b"], LISTS_ANSWER],
+    )
+    vectors, labels = digits()
+    insert_one = "INSERT INTO digit VALUES (%s, %s, %s, to_jsonb(%s::text), %s, 1, 'b')"
+    for number in range(100):
+        row = [f"p{number % 5}", number, vector(vectors[number]), str(labels[number]), number % 3]
+        owner.execute(insert_one, row)
+    index = Index.open(owner, "digits")
+    conditions: tuple[dict[str, Any], ...] = (
+        {"match": {"params": "p2", "a\n-- b": "b"}},
+        {"filter": "params = 'p2' AND home = 1"},
+        {"match": {"a\n-- b": "b"}, "filter": "params = 'p2'"},
+    )
+    for _ in ("inbox", "lists"):
+        assert nearest(index, 8) == ("p3", 8)
+        for condition in conditions:
+            found = index.search(vectors[8], 100, **condition)
+            assert {m.key for m in found} == {("p2", number) for number in range(2, 100, 5)}
+        some = index.search(vectors[8], 100, match={"keys": 1, "labels": ["1", "2"]})
+        assert {m.key[1] for m in some} == {n for n in range(1, 100, 3) if labels[n] in (1, 2)}
+        assert index.labels(vectors[8], 1)[0].label == str(labels[8])
+        assert index.suggest(1) == []
+        assert len(index.candidates(vectors[8], probes=10000)) == 100
+        sound(owner)
+        updater.update(cluster.dsn(), "digits")
+    owner.execute("DELETE FROM digit WHERE params = 'p2'")
+    assert len(index.search(vectors[8], 100)) == 80
 
 
 def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:

@@ -107,6 +107,19 @@ def test_a_key_with_the_name_of_what_postgresql_counts_rows_with(connection: psy
     assert (label.label, label.neighbors) == ("a", 20)
 
 
+def test_a_table_with_the_name_of_a_word_of_plpgsql(
+    connection: psycopg.Connection[Any], database: Database
+) -> None:
+    connection.execute("CREATE TABLE loop (id int PRIMARY KEY, embedding extensions.vector(8), tags text[])")
+    connection.execute("SELECT foh.create_index('items', 'loop', 'embedding', labels => 'tags')")
+    for number in range(20):
+        connection.execute(
+            "INSERT INTO loop VALUES (%s, %s, %s)", [number, text(X[number]), ["a"] if number else []]
+        )
+    update(database.dsn(), "items")
+    assert [suggested.key for suggested in Index.open(connection, "items").suggest(1)] == [0]
+
+
 def test_columns_of_a_key_that_are_called_like_parameters_change_their_names(
     connection: psycopg.Connection[Any],
 ) -> None:
@@ -116,7 +129,9 @@ def test_columns_of_a_key_that_are_called_like_parameters_change_their_names(
     connection.execute(INDEX.replace("while", "embedding").replace("begin", "tags").encode(), [[], "{}"])
     connection.execute("INSERT INTO item VALUES (1, 2, %s)", [text(X[0])])
     for old, new in (("$1", "$3"), ("$2", "$1"), ("$3", "$2")):
-        connection.execute(sql.SQL("ALTER TABLE item RENAME {} TO {}").format(*map(sql.Identifier, (old, new))))
+        connection.execute(
+            sql.SQL("ALTER TABLE item RENAME {} TO {}").format(*map(sql.Identifier, (old, new)))
+        )
     connection.execute("SELECT foh.refresh('items')")
     found = connection.execute("SELECT * FROM foh.items_search(%s)", [text(X[0])])
     assert [column.name for column in found.description or ()][:2] == ["$2", "$1"]
