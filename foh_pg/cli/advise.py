@@ -10,6 +10,7 @@ from foh_pg.cli import options
 from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
+from foh_pg.clustering import Metric
 from foh_pg.postgres.connect import resolve
 from foh_pg.quality import advise as measured
 
@@ -23,6 +24,11 @@ from foh_pg.quality import advise as measured
     type=click.IntRange(100, measured.LARGEST_SAMPLE),
     help="Rows to measure on; unless given a quarter of the table, 5 000 at least and 20 000 at most.",
 )
+@click.option(
+    "--distance",
+    type=click.Choice(["cosine", "l2", "ip"]),
+    help="By which rows are near; unless given that of the index that is there, else cosine.",
+)
 @options.match
 @click.option("--verbose", is_flag=True, help="Show all figures, and what else they say.")
 @options.dsn
@@ -32,6 +38,7 @@ def advise(
     embedding: str,
     labels: str | None,
     sample: int | None,
+    distance: Metric | None,
     match: dict[str, Any] | None,
     dsn: str | None,
     **shown: bool,
@@ -49,12 +56,13 @@ def advise(
             progress("sample", 0, 0)
         found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
         present = measured.find_index(connection, found.table)
+        metric: Metric = distance or (present[2] if present else "cosine")
         condition = None if match is None else measured.ask(connection, found, match)
         advice = measured.nothing_to_learn(found)
         figures: list[measured.Figure] = []
         if advice is None:
             with one_thread():
-                figures = list(measured.measure(found, progress))
+                figures = list(measured.measure(found, metric, progress))
             advice = measured.decide(found, figures)
     result = {
         "sample": found.describe(),
@@ -63,12 +71,12 @@ def advise(
         "choice": advice.choice,
         "bits": advice.bits,
         "index": None if present is None else present[0],
-        "use": advice.use if present is None else advice.for_index(*present),
+        "use": advice.use if present is None else advice.for_index(*present[:2]),
         "gain": advice.gain,
         "cost": advice.cost,
         "notes": advice.notes,
         "condition": None if condition is None else condition.describe(),
-        "sql": measured.statement(found, advice.bits, condition.include if condition else ())
+        "sql": measured.statement(found, advice.bits, metric, condition.include if condition else ())
         if advice.bits and present is None
         else None,
     }

@@ -87,9 +87,9 @@ def test_labels_that_help(cli: CommandLine, connection: psycopg.Connection[Any],
     assert answer["index"] is None
     at_ten = {(f["way"], f["bits"], f["ranked_by"]): f["P@10"] for f in answer["figures"]}
     best = at_ten["foh", answer["bits"], "as learned"]
-    assert best > at_ten["exact cosine", None, "distance"] + 0.02
+    assert best > at_ten["exact distance", None, "distance"] + 0.02
     near = {(f["way"], f["bits"], f["ranked_by"]): f["recall@10"] for f in answer["figures"]}
-    assert near["exact cosine", None, "distance"] == 1
+    assert near["exact distance", None, "distance"] == 1
     # With the dial at 0 the answers are nearer, and know nothing of labels.
     assert near["foh", answer["bits"], "labels 0"] > near["foh", answer["bits"], "as learned"]
     assert at_ten["foh", answer["bits"], "labels 0"] < best
@@ -110,7 +110,7 @@ def test_a_small_table_gains_what_was_promised(cli: CommandLine, connection: psy
     assert answer["choice"] == "foh"
     figures = {(f["way"], f["bits"], f["ranked_by"]): f for f in answer["figures"]}
     promised = figures["foh", answer["bits"], "as learned"]["P@10"]
-    gain = promised - figures["exact cosine", None, "distance"]["P@10"]
+    gain = promised - figures["exact distance", None, "distance"]["P@10"]
     assert 0.02 < gain < 0.1
     connection.execute(answer["sql"].encode())
     assert "labels do not clearly help" not in cli("build", "item_foh").stderr
@@ -183,6 +183,24 @@ def test_no_labels_or_few(cli: CommandLine, connection: psycopg.Connection[Any])
     assert "Only 2.5% of 2000 rows have labels" in advise(cli, "--labels=label")["gain"]
 
 
+def test_another_distance(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
+    """Rows in nearly one direction, of which some are long: angles say nothing, distances everything."""
+    labels = numbers(2)
+    X = 1 + np.random.default_rng(2).normal(scale=0.3, size=(ROWS, DIMENSIONS))
+    fill(connection, X * (1 + 9 * labels[:, None]), labels.tolist())
+
+    def exact(answer: dict[str, Any]) -> float:
+        [precision] = (f["P@10"] for f in answer["figures"] if f["way"] == "exact distance")
+        return float(precision)
+
+    assert exact(advise(cli, "--labels=label")) < 0.6
+    assert exact(advise(cli, "--labels=label", "--distance=l2")) > 0.9
+    connection.execute(
+        "SELECT foh.create_index('items', 'item', 'embedding', labels => 'label', distance => 'l2')"
+    )
+    assert exact(advise(cli, "--labels=label")) > 0.9
+
+
 def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]) -> None:
     labels = numbers()
     fill(connection, vectors_of(labels, 1.0), [[int(n)] for n in labels], kind="int[]")
@@ -193,7 +211,7 @@ def test_table_for_reading(cli: CommandLine, connection: psycopg.Connection[Any]
     assert short[2].startswith("Cost: About ")
     shown = cli("advise", *asked, "--verbose").stdout
     assert shown.splitlines()[:3] == short[:3]
-    assert "exact cosine" in shown
+    assert "exact distance" in shown
     assert "rows x ((geometry bits + 64 + bits) / 8 +" in shown
     assert shown == cli("advise", "public.item", *asked[1:], "--verbose").stdout
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.ragged import Ragged
-from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide
+from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide, statement
 from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED, NEAREST, foh_megabytes
 from foh_pg.updater.trial import Answers
 
@@ -167,3 +167,8 @@ def test_an_index_that_is_there() -> None:
     assert advice.for_index("items", 64).endswith("is there: keep it.")
     useless = advise(shares(0.4), {32: shares(0.4)}, shares(0.1))
     assert "foh-pg drop-index items removes" in useless.for_index("items", 32)
+
+
+def test_the_statement_names_the_distance_that_was_measured() -> None:
+    assert statement(sample(), 32, "l2").endswith("bits => 32, distance => 'l2');")
+    assert "distance" not in statement(sample(), 32, "cosine")

@@ -12,7 +12,7 @@ from foh_pg.arrays.vocabulary import Vocabulary
 from foh_pg.clustering import BitLevels, Metric, target_centers
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
-from foh_pg.model.model import Model, label_lists
+from foh_pg.model.model import Model, label_lists, typical_distance
 from foh_pg.model.ranking import Ranking, Reached
 from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.quality.advise.sampling import Sample
@@ -30,7 +30,7 @@ QUERIES = 300
 ASKING = 0.1
 # How our search ranks: by the weights chosen on held-out rows; with the dial at 0, and at 1.
 LEARNED, NEAREST, LABELS = "as learned", "labels 0", "labels 1"
-EXACT, FILTERED = "exact cosine", "classify and filter"
+EXACT, FILTERED = "exact distance", "classify and filter"
 # The greatest factor of the dial, as in sql/shared/names.sql.
 FULL_DIAL = 50
 
@@ -92,7 +92,7 @@ class Figure:
         }
 
 
-def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
+def measure(sample: Sample, distance: Metric, progress: Progress | None) -> Iterator[Figure]:
     """Hold out queries, learn from the other labelled rows, and rank these in every way."""
     rows = Rows(np.arange(len(sample.X)), sample.X, sample.labels).take(sample.labels.lengths > 0)
     asking = np.arange(len(rows)) < min(QUERIES, int(ASKING * len(rows)))
@@ -102,7 +102,8 @@ def measure(sample: Sample, progress: Progress | None) -> Iterator[Figure]:
     for done, bits in enumerate(BITS):
         if progress is not None:
             progress(f"{bits} bits", done, len(BITS))
-        index, model, levels, learned = learn(base, bits, table)
+        index = Form(bits, default_bits(base.vectors.shape[1]), distance)
+        model, levels, learned = learn(index, base, table)
         trial = Trial(index, model, base, queries, levels, len(base) / table)
         if done == 0:
             yield Figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
@@ -140,9 +141,9 @@ class Form:
     options: Mapping[str, Any] = field(default_factory=lambda: {"seed": 0, "forget": 1.0, "learn_rows": 2000})
 
 
-def learn(rows: Rows, bits: int, table: int) -> tuple[Form, Model, BitLevels, Ranking]:
+def learn(index: Form, rows: Rows, table: int) -> tuple[Model, BitLevels, Ranking]:
     """Learn from most of the rows, and choose the ranking on the rest of them, as a build does."""
-    index, learner = Form(bits, default_bits(rows.vectors.shape[1])), FOH(bits)
+    learner = FOH(index.bits)
     asking = np.arange(len(rows)) >= len(rows) - wanted_queries(len(rows))
     studied = rows.take(~asking)
     for stage in stages(index, len(studied)):
@@ -150,9 +151,11 @@ def learn(rows: Rows, bits: int, table: int) -> tuple[Form, Model, BitLevels, Ra
         # By name: the rows that the model is asked for later have names.
         learner.partial_fit(part.vectors, list(label_lists(part.labels)))
     geometry = Geometry.fit(rows.vectors, index.geometry, index.distance, 0)
-    model = replace(Model.of_learner(learner, 1.0, 1.0), signed=True, geometry=geometry)
+    mean = rows.vectors.mean(axis=0, dtype=np.float64)
+    scale = 1.0 if index.distance == "cosine" else typical_distance(rows.vectors, mean)
+    model = replace(Model.of_learner(learner, 1.0, scale), signed=True, geometry=geometry)
     levels = model.levels(np.random.default_rng(0), rows.vectors, target_centers(table))
-    return index, model, levels, weigh(index, model, rows, asking, levels, table).ranking
+    return model, levels, weigh(index, model, rows, asking, levels, table).ranking
 
 
 def of_likeliest_label(trial: Trial) -> Answers:

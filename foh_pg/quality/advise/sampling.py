@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 
 from foh_pg.arrays.ragged import Ragged
+from foh_pg.clustering import Metric
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
 
@@ -123,15 +124,15 @@ READABLE = (
     " WHERE s.nspname = 'foh' AND c.relname = 'index'"
 )
 INDEX = """
-SELECT i.name, i.bits FROM foh.index i
+SELECT i.name, i.bits, i.distance FROM foh.index i
 WHERE i.source = pg_catalog.format('%%I.%%I', %(schema)s::text, %(name)s::text)::pg_catalog.regclass
   AND i.embedding = %(embedding)s AND i.labels IS NOT DISTINCT FROM %(labels)s
 ORDER BY i.version > 1 DESC, i.id DESC LIMIT 1
 """
 
 
-def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, int] | None:
-    """Name and bits of the newest index on these columns, a built one first, if this role may know."""
+def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, int, Metric] | None:
+    """Name, bits and distance of the newest index on these columns, a built one first, if known."""
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         if cursor.execute(READABLE).fetchone() != (True,):
             return None

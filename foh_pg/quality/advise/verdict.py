@@ -11,6 +11,7 @@ import numpy.typing as npt
 from psycopg import sql
 
 from foh_pg.arrays.label_habits import DIFFERENT
+from foh_pg.clustering import Metric
 from foh_pg.quality.advise.measuring import EXACT, FILTERED, LABELS, LEARNED, NEAREST, Figure
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.updater.trial import LEAST_SHARE
@@ -194,7 +195,7 @@ def _reached(figure: Figure) -> str:
     return f"{figure.precision:.3f} (recall of the exact ten {figure.recall:.3f})"
 
 
-def statement(sample: Sample, bits: int, include: Sequence[str] = ()) -> str:
+def statement(sample: Sample, bits: int, distance: Metric, include: Sequence[str] = ()) -> str:
     """Give the SQL that creates the index; `include` names columns to keep in its lists."""
     table = sample.table
     source = sql.Identifier(table.schema, table.name).as_string(None)
@@ -203,6 +204,8 @@ def statement(sample: Sample, bits: int, include: Sequence[str] = ()) -> str:
         sql.SQL("labels => {}").format(table.labels),
         sql.SQL("bits => {}").format(bits),
     ]
+    if distance != "cosine":
+        arguments.append(sql.SQL("distance => {}").format(distance))
     if include:
         arguments.append(sql.SQL("include => {}").format(sql.Literal(list(include))))
     return sql.SQL(", ").join(arguments).as_string(None) + ");"
