@@ -231,17 +231,20 @@ RAISE EXCEPTION 'foh: index % has no labels to rank by', {name};
     keys := keys[:wanted];
     bits := bits[:wanted];
 
--- foh: fragment near_body
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan
+-- foh: fragment pinned_plans
 -- The shape of the plans is pinned: they may have been made when the tables were empty.
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_memoize = off
 SET jit = off
+
+-- foh: fragment near_body
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+{pinned_plans}
 AS $body$
 #variable_conflict use_variable
 DECLARE

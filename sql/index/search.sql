@@ -122,14 +122,7 @@ CREATE OR REPLACE FUNCTION {rank_matching}(query {vector}.vector, k int, tests j
                                            INOUT keys {key_type}[], OUT distances float8[], OUT scores float8[])
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan
--- The lookup by key is pinned, as in search.
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_memoize = off
-SET jit = off
+{pinned_plans}
 AS $body$
 #variable_conflict use_variable
 DECLARE
@@ -212,14 +205,7 @@ CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, pro
                                     recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 COST 10000
-SET plan_cache_mode = force_generic_plan
--- The lookup by key is pinned: the plan may have been made when the table was empty.
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_memoize = off
-SET jit = off
+{pinned_plans}
 AS $body$
 #variable_conflict use_variable
 DECLARE
