@@ -13,6 +13,7 @@ from foh_pg.cli.output import say
 from foh_pg.cli.rights import explained
 from foh_pg.errors import FohError, SchemaError
 from foh_pg.postgres.connect import connect
+from foh_pg.schema import requirements
 from foh_pg.schema.installed import BASE, head, refuse_foreign, revision
 
 
@@ -48,7 +49,10 @@ def open_connection(dsn: str | None) -> psycopg.Connection:
 
 
 def not_installed(connection: psycopg.Connection[Any]) -> SchemaError:
-    database = connection.info.dbname
+    """What to do, which migrate would refuse on a server that is too old."""
+    database, server = connection.info.dbname, connection.info.server_version // 10_000
+    if server < requirements.OLDEST_SERVER:
+        return SchemaError(f"PostgreSQL {server} is too old: {requirements.REQUIREMENTS}")
     return SchemaError(f"schema foh is not installed in database {database!r}: run foh-pg migrate first")
 
 

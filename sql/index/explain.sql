@@ -129,7 +129,7 @@ BEGIN
         SELECT w.share, w.most INTO share, most
         FROM foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) {asked_rows}, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
             CASE WHEN {dial_factor}(labels) OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL) w;
-        answered := pg_catalog.format('about %s %% of the rows pass: ', pg_catalog.round((100::pg_catalog.float8 OPERATOR(pg_catalog.*) share)::pg_catalog.numeric, 2))
+        answered := pg_catalog.format('by the statistics of PostgreSQL about %s %% of the rows pass: ', pg_catalog.round((100::pg_catalog.float8 OPERATOR(pg_catalog.*) share)::pg_catalog.numeric, 2))
             OPERATOR(pg_catalog.||) CASE WHEN most IS NULL THEN answered ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END;
     END IF;
     RETURN QUERY SELECT e.step, e.value FROM {explained}(query, k, probes, shortlist, labels, recall, share, answered) e;

@@ -251,7 +251,7 @@ BEGIN
     ELSIF NOT intact THEN
         -- The source no longer looks as recorded: queue the keys and warn. The write never fails for this.
         RAISE WARNING 'foh: % has changed since index % was created or refreshed; rows are queued', TG_RELID::regclass, {name}
-            USING HINT = format('To bring the index in line, %s.', foh._cure({name}));
+            USING HINT = format('What helps: %s.', foh._cure({name}));
         present_key := foh._present_key({id});
         IF present_key IS NULL THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
@@ -289,7 +289,7 @@ BEGIN
     IF TG_OP = 'TRUNCATE' OR NOT intact THEN
         IF NOT intact THEN
             RAISE WARNING 'foh: % or the source has changed since index % was created or refreshed', TG_RELID::regclass, {name}
-                USING HINT = format('To bring the index in line, %s.', foh._cure({name}));
+                USING HINT = format('What helps: %s.', foh._cure({name}));
         END IF;
         INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
     ELSIF TG_LEVEL = 'ROW' THEN

@@ -135,7 +135,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RAISE EXCEPTION 'foh: the table of index % has changed since it was created or refreshed', quote_literal(name)
-        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('To bring the index in line, %s.', foh._cure(name));
+        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('What helps: %s.', foh._cure(name));
 END
 $function$;
 

@@ -374,14 +374,15 @@ def test_requirements_are_said_in_the_same_words() -> None:
         assert REQUIREMENTS in " ".join((root / file).read_text().split()), file
 
 
-def test_migrate_and_doctor_refuse_an_old_server_in_the_same_words(
+def test_every_command_refuses_an_old_server_in_the_same_words(
     new_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = new_database()
     install_pgvector(database.connect(None))
     monkeypatch.setattr(requirements, "OLDEST_SERVER", 99)
     monkeypatch.setattr(server_checks, "OLDEST_SERVER", 99)
-    for command in (["migrate"], ["doctor"]):
+    asked = ["search", "products", "--like=1"]
+    for command in (["migrate"], ["doctor"], ["status"], asked, ["build", "products"]):
         result = CliRunner().invoke(app, [*command, f"--dsn={database.dsn('installer')}"])
         assert result.exit_code != 0
         assert f"is too old: {REQUIREMENTS}" in " ".join(result.output.split()), result.output

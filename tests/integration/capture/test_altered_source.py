@@ -89,7 +89,7 @@ class TestWritesGoOn:
         assert {entry.code for entry in entries(items)} == {None}
         assert all("has changed since index idx" in message for message in warnings.messages)
         assert len(warnings.messages) == 3
-        cure = "To bring the index in line, run SELECT foh.refresh('idx')."
+        cure = "What helps: run SELECT foh.refresh('idx')."
         if "DROP COLUMN" in statement:
             role = "labels" if "tags" in statement else "embedding"
             cure = cure.replace(").", f", {role} => '...') with the column that took its place.")
@@ -394,10 +394,10 @@ class TestRefresh:
         assert helps in (refused.value.diag.message_hint or "")
         with pytest.raises(errors.ObjectNotInPrerequisiteState) as changed:
             items.execute("SELECT * FROM foh.idx_search('[1,2,3,4,5,6,7,8]', 1)")
-        assert changed.value.diag.message_hint == f"To bring the index in line, {helps}."
+        assert changed.value.diag.message_hint == f"What helps: {helps}."
         warnings = Warnings(items)
         items.execute("INSERT INTO items (id, embedding) VALUES (2, '[1,2,3,4,5,6,7,8,9]')")
-        assert set(warnings.hints) == {f"To bring the index in line, {helps}."}
+        assert set(warnings.hints) == {f"What helps: {helps}."}
         assert {cure for (cure,) in items.execute("SELECT p.cure FROM foh.index i, foh._problems(i) p")} == {
             helps
         }

@@ -288,7 +288,7 @@ def test_renamed_enums_are_noticed_and_followed(goods: Goods, statement: str) ->
     for condition in (moods[1], {"<": "happy"}, {"not": "sad"}):
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed") as error:
             goods.found({"mood": condition})
-        assert error.value.diag.message_hint == "To bring the index in line, run SELECT foh.refresh('goods')."
+        assert error.value.diag.message_hint == "What helps: run SELECT foh.refresh('goods')."
     [(problem,)] = goods.run("SELECT unnest(problems) FROM foh.health() WHERE name = 'goods'").fetchall()
     assert problem == "a column has changed: run SELECT foh.refresh('goods')"
     assert goods.found({"number": 10}) == goods.expected("number = 10")
