@@ -13,7 +13,7 @@ signs and thresholds stay while the centers stay, so these bits never change unl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -255,21 +255,6 @@ class Geometry:
             b = np.roll(b, -turn, axis=1)
             a, b, turn = a + b, a - b, turn // 2
         return np.concatenate([a, b], axis=1)[:, : self.bits // self.copies]
-
-    # -- saved form ----------------------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "threshold": self.threshold,
-            "signs": self.signs,
-            "metric": np.array(self.metric),
-            "reach": np.array(self.reach),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Geometry:
-        reach = float(arrays["reach"])
-        return cls(arrays["threshold"], arrays["signs"], str(arrays["metric"]), reach)
 
 
 def turned_numbers(dimensions: int, metric: str) -> int:

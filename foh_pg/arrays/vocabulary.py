@@ -80,15 +80,6 @@ class Vocabulary:
         new = [name for name in dict.fromkeys(names) if name not in self.index]
         return Vocabulary(self.names + tuple(new)) if new else self
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the names as a plain array."""
-        return {"names": np.array(self.names, dtype=np.str_)}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Vocabulary:
-        """Restore what `to_arrays` gave."""
-        return cls(tuple(str(name) for name in arrays["names"]))
-
 
 def _renumbered(sets: LabelSets, columns: IdArray) -> LabelSets:
     if np.array_equal(columns, np.arange(len(columns))):

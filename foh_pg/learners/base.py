@@ -6,7 +6,7 @@ are its hyper-parameters (`eq=False`: two learners are never equal), and impleme
 - `_restart()`: set every learned attribute to its beginning, drawing from `self.rng_` only;
 - `_learn(rows, sets, keys)`: one stage on prepared (centered, scaled) rows, ending with `self._serve(W)`.
 
-Learned attributes end with an underscore. Arrays, numbers, strings, None, generators and the classes named in
+Learned attributes end with an underscore. Arrays, numbers, strings, None, generators and the dataclasses of
 `_parts` are saved and restored without further code. `tests/support/learner_checks.py` tests every learner.
 """
 
@@ -26,7 +26,6 @@ from foh_pg.arrays.vocabulary import Labels, Vocabulary
 from foh_pg.errors import InputError
 from foh_pg.learners.rows import FloatArray, KeptRows, KeyArray, WarmRows, check_keys, check_rows, join_keys
 from foh_pg.learners.saved import Saved
-from foh_pg.learners.state import Part
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -64,7 +63,7 @@ class Learner(Saved):
     """
 
     supervised: ClassVar[bool] = True
-    _parts: ClassVar[Mapping[str, type[Part]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
+    _parts: ClassVar[Mapping[str, type[Any]]] = {"vocabulary_": Vocabulary, "warm_rows_": WarmRows}
     # Attributes that hold past rows by their keys, beside those of the warm-up.
     _kept: ClassVar[tuple[str, ...]] = ()
     _dtype: npt.DTypeLike = np.float64

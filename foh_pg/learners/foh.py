@@ -20,7 +20,6 @@ from foh_pg.learners.hyperplanes import initial_projection, random_projection
 from foh_pg.learners.reservoir import Reservoir, draw_priorities
 from foh_pg.learners.rows import FloatArray, KeyArray
 from foh_pg.learners.similarity import balance, label_matrix
-from foh_pg.learners.state import Part, State
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -116,7 +115,7 @@ class FOH(FOHParameters):
     """
 
     name = "foh"
-    _parts: ClassVar[Mapping[str, type[Part]]] = {
+    _parts: ClassVar[Mapping[str, type[Any]]] = {
         **Learner._parts,
         "reservoir_": Reservoir,
         "folding_": Folding,
@@ -326,20 +325,18 @@ class FOH(FOHParameters):
 
     # -- saved form ----------------------------------------------------------------------------------------
 
-    def _pack_attribute(self, name: str, value: Any) -> State:
-        if name == "gram_":
-            # Symmetric, and by far the largest array of a state: one half of it is saved.
-            value = np.concatenate([row[: i + 1] for i, row in enumerate(value)])
-        return super()._pack_attribute(name, value)
+    def _saved(self, name: str, value: Any) -> Any:
+        # Symmetric, and by far the largest array of a state: one half of it is saved.
+        return value[np.tri(len(value), dtype=bool)] if name == "gram_" else super()._saved(name, value)
 
-    def _unpack(self, arrays: State) -> None:
-        super()._unpack(arrays)
-        if vars(self).get("gram_", np.zeros((0, 0))).ndim == 1:
-            half, self.gram_ = self.gram_, np.zeros((len(self.cross_), len(self.cross_)))
-            start = 0
-            for i in range(len(self.gram_)):
-                self.gram_[i, : i + 1] = self.gram_[: i + 1, i] = half[start : start + i + 1]
-                start += i + 1
+    def _restored(self, name: str, value: Any) -> Any:
+        if name != "gram_":
+            return super()._restored(name, value)
+        size = int(np.sqrt(2 * len(value)))
+        whole = np.zeros((size, size))
+        whole[np.tri(size, dtype=bool)] = value
+        whole += np.tril(whole, -1).T
+        return whole
 
     # -- encoding ------------------------------------------------------------------------------------------
 

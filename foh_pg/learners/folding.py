@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.learners.rows import FloatArray
-from foh_pg.learners.state import ArrayPart
 
 # Rows with more dimensions are folded into this many. The sums then take 128 MB.
 FOLDED = 4096
 
 
 @dataclass
-class Folding(ArrayPart):
+class Folding:
     """Which dimensions share a place, and with which sign.
 
     >>> folding = Folding.draw(5, 2, seed=0)

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from foh_pg.arrays.codes import CodeArray, width
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.learners.rows import KeyArray, join_keys
-from foh_pg.learners.state import ArrayPart
 
 
 @dataclass
-class Reservoir(ArrayPart):
+class Reservoir:
     """A sample of past rows, as keys, label ids and codes; oldest first, never their vectors.
 
     Every row draws a priority once, the logarithm of an exponential variable, and the rows with the smallest

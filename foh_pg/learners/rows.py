@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError
-from foh_pg.learners.state import ArrayPart
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -84,7 +83,7 @@ class KeptRows(Protocol):
 
 
 @dataclass
-class WarmRows(ArrayPart):
+class WarmRows:
     """Labelled rows kept until there are enough of them for a mean worth freezing."""
 
     rows: FloatArray

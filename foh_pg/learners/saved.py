@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from foh_pg.arrays.flat import Arrays, flatten, unflatten
+from foh_pg.arrays.labels import LabelSets
 from foh_pg.errors import InputError, StateError
-from foh_pg.learners.state import (
-    Part,
-    State,
-    rng_from_array,
-    rng_to_array,
-    seal,
-    unseal,
-)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# The version of the saved form.
+FORMAT = 1
 
 
 class Saved(ABC):
@@ -30,7 +26,8 @@ class Saved(ABC):
     # What a saved state says that it is the state of.
     name: ClassVar[str] = ""
     _named: ClassVar[dict[str, type[Saved]]] = {}
-    _parts: ClassVar[Mapping[str, type[Part]]] = {}
+    # Learned attributes that are dataclasses. A field of them that holds label sets is called `sets`.
+    _parts: ClassVar[Mapping[str, type[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
         """Remember the class by its name, so that `from_state` finds it."""
@@ -66,7 +63,7 @@ class Saved(ABC):
             raise
         return self
 
-    def state(self) -> State:
+    def state(self) -> Arrays:
         """Give everything as a flat dict of plain arrays with a format version.
 
         >>> from foh_pg.learners import RandomHyperplanes
@@ -75,56 +72,45 @@ class Saved(ABC):
         >>> bool((restored.projection_ == learner.projection_).all())
         True
         """
-        arrays: State = {"learner": np.array(self.name)}
-        plain = {}
-        for name, value in self.parameters().items():
-            if isinstance(value, (np.ndarray, list, tuple)):
-                arrays[f"parameter/{name}"] = np.asarray(value)
-            else:
-                plain[name] = value.item() if isinstance(value, np.generic) else value
-        arrays["parameters"] = np.array(json.dumps(plain))
-        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        arrays["absent"] = np.array(json.dumps([name for name, value in learned.items() if value is None]))
-        for name, value in learned.items():
-            if value is not None:
-                arrays.update(self._pack_attribute(name, value))
-        return seal(arrays)
-
-    def _pack_attribute(self, name: str, value: Any) -> State:
-        if name in self._parts:
-            return {f"part/{name}/{key}": array for key, array in value.to_arrays().items()}
-        if isinstance(value, np.random.Generator):
-            return {f"rng/{name}": rng_to_array(value)}
-        return {f"learned/{name}": np.asarray(value)}
+        return flatten(self.saved())
 
     @classmethod
-    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Restore a learner, bit for bit: its next stage is the one the saved learner would have made."""
-        arrays = unseal(saved)
+        return cls.restored(unflatten(state))
+
+    def saved(self) -> dict[str, Any]:
+        """Give everything in the form that `flatten` takes."""
+        learned = {name: self._saved(name, value) for name, value in vars(self).items() if name.endswith("_")}
+        return {"format": FORMAT, "learner": self.name, "parameters": self.parameters(), "learned": learned}
+
+    def _saved(self, name: str, value: Any) -> Any:
+        return value.bit_generator.state if isinstance(value, np.random.Generator) else value
+
+    @classmethod
+    def restored(cls, saved: Mapping[str, Any]) -> Self:
+        """Restore what `saved` gave; who stores it sees that nothing of it is damaged."""
+        if saved.get("format") != FORMAT:
+            raise StateError(
+                f"the state has format {saved.get('format')}, this version of foh_pg reads format {FORMAT}"
+            )
         try:
-            found = Saved._named[str(arrays.pop("learner"))]
+            found = Saved._named[saved["learner"]]
             if not issubclass(found, cls):
                 raise StateError(f"this is the state of a {found.__name__}, not of a {cls.__name__}")
-            parameters = json.loads(str(arrays.pop("parameters")))
-            for key in [key for key in arrays if key.startswith("parameter/")]:
-                parameters[key.removeprefix("parameter/")] = arrays.pop(key)
-            learner = found(**parameters)
-            learner._unpack(arrays)
+            learner = found(**saved["parameters"])
+            for name, value in saved["learned"].items():
+                setattr(learner, name, learner._restored(name, value))
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the state does not fit this version of foh_pg: {error}") from error
         return learner
 
-    def _unpack(self, arrays: State) -> None:
-        for name in json.loads(str(arrays.pop("absent"))):
-            setattr(self, name, None)
-        parts: dict[str, State] = {}
-        for key, array in arrays.items():
-            kind, name, *rest = key.split("/")
-            if kind == "part":
-                parts.setdefault(name, {})[rest[0]] = array.copy()
-            elif kind == "rng":
-                setattr(self, name, rng_from_array(array))
-            else:
-                setattr(self, name, array.item() if array.shape == () else array.copy())
-        for name, part in parts.items():
-            setattr(self, name, self._parts[name].from_arrays(part))
+    def _restored(self, name: str, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if name in self._parts:
+            sets = {"sets": LabelSets(**value["sets"])} if "sets" in value else {}
+            return self._parts[name](**{**value, **sets})
+        generator = np.random.Generator(np.random.PCG64())
+        generator.bit_generator.state = value
+        return generator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -170,39 +169,12 @@ class Model:
 
     # -- saved form ----------------------------------------------------------------------------------------
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything but the label weight and whether there are labels, which the index knows."""
-        geometry = {} if self.geometry is None else self.geometry.to_arrays()
-        return {
-            **{f"geometry/{name}": array for name, array in geometry.items()},
-            "ranking": np.array(json.dumps(self.ranking.to_dict())),
-            "weights": self.weights,
-            "bias": self.bias,
-            "mean": self.mean,
-            "scale": np.array(self.scale),
-            "trained": np.array(self.trained),
-            "labels": np.array(self.labels, dtype=np.str_),
-            "label_projection": self.label_projection,
-        }
-
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], label_weight: float, signed: bool) -> Model:
-        prefix = "geometry/"
-        geometry = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-        ranking = json.loads(str(arrays["ranking"])) if "ranking" in arrays else {}
-        return cls(
-            weights=arrays["weights"],
-            bias=arrays["bias"],
-            mean=arrays["mean"],
-            scale=float(arrays["scale"]),
-            trained=bool(arrays["trained"]),
-            label_weight=label_weight,
-            labels=tuple(str(name) for name in arrays["labels"]),
-            label_projection=arrays["label_projection"],
-            geometry=Geometry.from_arrays(geometry) if geometry else None,
-            ranking=Ranking.from_dict(ranking),
-            signed=signed,
-        )
+    def restored(cls, saved: Mapping[str, Any], label_weight: float, signed: bool) -> Model:
+        """A model as `flatten` saved it, with what the index says now."""
+        geometry = saved["geometry"] and Geometry(**saved["geometry"])
+        known = {"geometry": geometry, "ranking": Ranking.from_dict(saved["ranking"])}
+        return cls(**{**saved, **known, "label_weight": label_weight, "signed": signed})
 
 
 def typical_distance(rows: Vectors, mean: npt.NDArray[Any]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID as Uuid
 
@@ -62,21 +62,21 @@ class Keys:
         lengths = np.fromiter((len(key.encode()) for key in keys.tolist()), dtype=np.int64, count=len(keys))
         return 4 + 4 * -(-lengths // 4)
 
-    def pack(self, name: str, keys: KeyArray) -> dict[str, KeyArray]:
-        """Keys as arrays that are saved without pickle; those of unequal length end to end."""
+    def pack(self, keys: KeyArray) -> KeyArray | dict[str, KeyArray]:
+        """Keys as they are saved without pickle; those of unequal length end to end."""
         if self.dtype is not object:
-            return {name: keys}
+            return keys
         packed = [self.to_bytes(key) for key in keys.tolist()]
         return {
-            name: np.frombuffer(b"".join(packed), dtype=np.uint8),
-            f"{name}_lengths": np.array([len(key) for key in packed], dtype=np.int64),
+            "bytes": np.frombuffer(b"".join(packed), dtype=np.uint8),
+            "lengths": np.array([len(key) for key in packed], dtype=np.int64),
         }
 
-    def unpack(self, name: str, arrays: Mapping[str, KeyArray]) -> KeyArray:
+    def unpack(self, saved: Any) -> KeyArray:
         """The inverse of `pack`."""
         if self.dtype is not object:
-            return np.asarray(arrays[name], dtype=self.dtype)
-        whole, lengths = arrays[name].tobytes(), arrays[f"{name}_lengths"]
+            return np.asarray(saved, dtype=self.dtype)
+        whole, lengths = saved["bytes"].tobytes(), saved["lengths"]
         ends = np.cumsum(lengths).tolist()
         keys = np.empty(len(lengths), dtype=object)
         keys[:] = [

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg.arrays.flat import Arrays, flatten, unflatten
 from foh_pg.errors import StateError
 from foh_pg.runs.session import Session
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 # Far below what a dump can carry in one field, and small enough to be in memory twice.
 CHUNK_BYTES = 16 << 20
@@ -25,7 +24,7 @@ MOST_CHUNKS = 512
 # The version under which arrays are saved that do not belong to one version of the index.
 PRESENT = 0
 # Among these, what a filling that is not yet done has saved.
-UNFINISHED = ("plan", "plan_learner", "position")
+UNFINISHED = ("plan", "position")
 
 DELETE = "DELETE FROM foh.model_state WHERE index = {id} AND version = %(version)s AND name = %(name)s"
 INSERT = """
@@ -42,12 +41,12 @@ WHERE index = {id} AND version = %(version)s AND name = %(name)s ORDER BY chunk
 """
 
 
-def save_arrays(session: Session, name: str, version: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write or replace one piece of state, inside the caller's transaction."""
+def save_state(session: Session, name: str, version: int, values: Mapping[str, Any]) -> None:
+    """Write or replace one piece of state, in the form that `flatten` takes, in the caller's transaction."""
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    np.savez(buffer, **flatten(values))  # type: ignore[arg-type]
     data = buffer.getbuffer()
-    session.execute(DELETE, {"version": version, "name": name})
+    delete_state(session, name, version)
     for chunk, start in enumerate(range(0, len(data), CHUNK_BYTES)):
         piece = bytes(data[start : start + CHUNK_BYTES])
         values = {
@@ -60,10 +59,10 @@ def save_arrays(session: Session, name: str, version: int, arrays: Mapping[str, 
         session.execute(INSERT, values)
 
 
-def load_arrays(session: Session, name: str, version: int) -> Arrays | None:
-    """Read what `save_arrays` wrote; None where there is nothing.
+def load_state(session: Session, name: str, version: int) -> dict[str, Any] | None:
+    """Read what `save_state` wrote; None where there is nothing.
 
-    Nothing larger than what `save_arrays` writes is read, whatever an archive or an array claims to be.
+    Nothing larger than what `save_state` writes is read, whatever an archive or an array claims to be.
     """
     chosen = {"version": version, "name": name}
     chunks, longest = session.one(SIZES, chosen)
@@ -72,7 +71,7 @@ def load_arrays(session: Session, name: str, version: int) -> Arrays | None:
     try:
         if chunks > MOST_CHUNKS or longest > CHUNK_BYTES:
             raise ValueError(f"it has {chunks} chunks of up to {longest} bytes")
-        return _arrays(_joined(session.rows(SELECT, chosen)))
+        return unflatten(_arrays(_joined(session.rows(SELECT, chosen))))
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         raise StateError(
             f"state {name!r}, version {version}, of index {session.names['name']} cannot be read ({error}): "
@@ -108,5 +107,5 @@ def _array(content: bytes) -> npt.NDArray[Any]:
     return array
 
 
-def delete_arrays(session: Session, name: str, version: int) -> None:
+def delete_state(session: Session, name: str, version: int) -> None:
     session.execute(DELETE, {"version": version, "name": name})

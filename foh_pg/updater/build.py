@@ -11,7 +11,7 @@ from foh_pg.model.model import Model
 from foh_pg.runs.run import Progress, Run, recorded
 from foh_pg.runs.session import Session, Target, open_session
 from foh_pg.tables.index_row import IndexRow, find_index, read_index
-from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.model_state import load_state
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
 from foh_pg.updater.install import install
@@ -139,16 +139,16 @@ def _earlier(session: Session, index: IndexRow, version: int) -> tuple[Model, Le
     learned = _learned(session, index, version)
     served = read_served(session, index)
     model = served.model if learned == served.learned else _archived(session, index, learned)
-    state = load_arrays(session, "learner", learned)
+    state = load_state(session, "learner", learned)
     return model, None if state is None else training.restored(index, state)
 
 
 def _archived(session: Session, index: IndexRow, learned: int) -> Model:
     """A model that is no longer served."""
-    arrays = load_arrays(session, "served", learned)
-    if arrays is None:
+    saved = load_state(session, "served", learned)
+    if saved is None:
         raise StateError(f"the model that version {learned} of index {index.name!r} learned was deleted")
-    return Model.from_arrays(arrays, float(index.options["label_weight"]), index.labels is not None)
+    return Model.restored(saved, float(index.options["label_weight"]), index.labels is not None)
 
 
 def _learned(session: Session, index: IndexRow, version: int) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
+from foh_pg.arrays.flat import values_of
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model_state import PRESENT, Arrays, load_arrays
+from foh_pg.tables.model_state import PRESENT, load_state
 
 # Recent held-out rows that models are compared on, and rows that wait to be learned from.
 HELD_OUT = 1000
@@ -39,25 +40,19 @@ class Handover:
         """Whether label_weight, on which every code depends, was altered since the rows were encoded."""
         return self.label_weight not in (None, float(index.options["label_weight"]))
 
-    def to_arrays(self, index: IndexRow) -> Arrays:
+    def saved(self, index: IndexRow) -> dict[str, Any]:
         return {
-            "rows_seen": np.array(self.rows_seen),
-            "waiting": np.array(self.waiting),
-            **index.keys.pack("pending", self.pending[-PENDING:]),
-            **index.keys.pack("held_out", self.held_out[-HELD_OUT:]),
-            **index.keys.pack("forgotten", self.forgotten),
-            "replaced": np.array(self.replaced),
-            "label_weight": np.array(float(index.options["label_weight"])),
+            **values_of(self),
+            "pending": index.keys.pack(self.pending[-PENDING:]),
+            "held_out": index.keys.pack(self.held_out[-HELD_OUT:]),
+            "forgotten": index.keys.pack(self.forgotten),
+            "label_weight": float(index.options["label_weight"]),
         }
 
     @classmethod
-    def from_arrays(cls, index: IndexRow, arrays: Arrays) -> Handover:
-        pending, held_out, forgotten = (
-            index.keys.unpack(name, arrays) for name in ("pending", "held_out", "forgotten")
-        )
-        counts = int(arrays["rows_seen"]), int(arrays["waiting"])
-        replaced = int(arrays["replaced"]) if "replaced" in arrays else 0
-        return cls(*counts, pending, held_out, forgotten, replaced, float(arrays["label_weight"]))
+    def restored(cls, index: IndexRow, saved: Mapping[str, Any]) -> Handover:
+        keys = {name: index.keys.unpack(saved[name]) for name in ("pending", "held_out", "forgotten")}
+        return cls(**{**saved, **keys})
 
     @classmethod
     def none(cls, index: IndexRow) -> Handover:
@@ -67,5 +62,5 @@ class Handover:
 
 
 def load_handover(session: Session, index: IndexRow) -> Handover:
-    arrays = load_arrays(session, "progress", PRESENT)
-    return Handover.none(index) if arrays is None else Handover.from_arrays(index, arrays)
+    saved = load_state(session, "progress", PRESENT)
+    return Handover.none(index) if saved is None else Handover.restored(index, saved)

@@ -10,7 +10,7 @@ from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import Centers, read_centers
 from foh_pg.tables.index_row import IndexRow, read_index
-from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.model_state import load_state
 from foh_pg.updater import training
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.install import Change
@@ -53,8 +53,8 @@ class State:
         if self.learner is not None:
             return self.learner
         with session.snapshot():
-            arrays = load_arrays(session, "learner", self.served.learned)
-        return training.new_learner(self.index) if arrays is None else training.restored(self.index, arrays)
+            saved = load_state(session, "learner", self.served.learned)
+        return training.new_learner(self.index) if saved is None else training.restored(self.index, saved)
 
     def after(self, change: Change) -> State:
         """What the database holds once a change is installed."""

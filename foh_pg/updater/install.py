@@ -13,6 +13,7 @@ import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.codes import pack
+from foh_pg.arrays.flat import values_of
 from foh_pg.errors import FenceError
 from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
@@ -25,7 +26,7 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items, items_from_lists, write_items
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.lists import write_lists
-from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_arrays
+from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_state
 from foh_pg.tables.parts import ListChange
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.served_model import Served, read_served
@@ -225,8 +226,8 @@ def _write_model(session: Session, new: Change) -> None:
     session.execute(MODEL, values)
     if new.learner is not None:
         # Saved even where its model is not served: learning goes on beside the model that is.
-        save_arrays(session, "learner", served.learned, new.learner.state())
-    save_arrays(session, "progress", PRESENT, new.handover.to_arrays(new.index))
+        save_state(session, "learner", served.learned, new.learner.saved())
+    save_state(session, "progress", PRESENT, new.handover.saved(new.index))
     session.execute(FORGET_MERGES, {"version": new.version})
     session.execute(FORGET_MODELS, {"keep": int(new.index.options["keep_versions"])})
     session.execute(FORGET_STATES, {"present": PRESENT, "unfinished": list(UNFINISHED)})
@@ -236,7 +237,7 @@ def _archive(session: Session, index: IndexRow) -> None:
     """Keep the model that is replaced, for a rollback; what is served stands in the tables alone."""
     before = read_served(session, index)
     if not before.first:
-        save_arrays(session, "served", before.learned, before.model.to_arrays())
+        save_state(session, "served", before.learned, values_of(before.model))
 
 
 def write_hash_functions(session: Session, model: Model) -> None:

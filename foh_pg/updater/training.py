@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,6 @@ from foh_pg.learners import FOH, Learner, RandomHyperplanes
 from foh_pg.model.model import Model, label_lists, label_sets, typical_distance
 from foh_pg.tables.index_row import IndexForm, IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model_state import Arrays
 from foh_pg.tables.source import Rows
 
 # With fewer held-out rows than this a comparison would be left to chance.
@@ -39,9 +39,9 @@ def new_learner(index: IndexRow) -> Learner:
     return made.set_parameters(**_parameters(index, made, ("seed", *ALTERABLE)))
 
 
-def restored(index: IndexRow, arrays: Arrays) -> Learner:
+def restored(index: IndexRow, saved: Mapping[str, Any]) -> Learner:
     """A learner that was saved, with the options that the index has now."""
-    learner, wanted = Learner.from_state(arrays), new_learner(index)
+    learner, wanted = Learner.restored(saved), new_learner(index)
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg import clustering
+from foh_pg.arrays.flat import values_of
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers, make_centers, no_centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
-from foh_pg.tables.model_state import PRESENT, UNFINISHED, Arrays, delete_arrays, load_arrays, save_arrays
+from foh_pg.tables.model_state import PRESENT, UNFINISHED, delete_state, load_state, save_state
 from foh_pg.updater import training
 from foh_pg.updater.handover import Handover
 
@@ -85,89 +86,56 @@ def options_text(index: IndexRow) -> str:
 
 
 def save_plan(session: Session, index: IndexRow, plan: Plan) -> None:
-    arrays: Arrays = {
-        "head": np.array(json.dumps([plan.kind, plan.version, plan.options, plan.rows, plan.metrics])),
-        "consumed": plan.consumed,
+    saved = {
+        **values_of(plan),
+        "learner": plan.learner and plan.learner.saved(),
+        "handover": plan.handover.saved(index),
+        # Lists and samples are still empty, so only the places of the centers are saved.
+        "centers": {name: getattr(plan.centers, name) for name in ("areas", "ids", "area", "bits")},
     }
-    arrays.update({f"model/{name}": array for name, array in plan.model.to_arrays().items()})
-    arrays.update({f"progress/{name}": array for name, array in plan.handover.to_arrays(index).items()})
-    # Lists and samples are still empty, so only the places of the centers are saved.
-    for name in ("areas", "ids", "area", "bits"):
-        arrays[f"centers/{name}"] = getattr(plan.centers, name)
     for name in UNFINISHED:
-        delete_arrays(session, name, PRESENT)
-    save_arrays(session, "plan", PRESENT, arrays)
-    if plan.learner is not None:
-        save_arrays(session, "plan_learner", PRESENT, plan.learner.state())
+        delete_state(session, name, PRESENT)
+    save_state(session, "plan", PRESENT, saved)
 
 
 def load_plan(session: Session, index: IndexRow, kind: str) -> tuple[Plan, Position] | None:
     """The plan that was left unfinished, and how far it came; None where none fits the index as it is now."""
-    arrays = load_arrays(session, "plan", PRESENT)
-    if arrays is None:
+    saved = load_state(session, "plan", PRESENT)
+    wanted = (kind, index.version, options_text(index))
+    if saved is None or (saved["kind"], saved["version"], saved["options"]) != wanted:
         return None
-    found, version, options, rows, metrics = json.loads(str(arrays["head"]))
-    if (found, version, options) != (kind, index.version, options_text(index)):
-        return None
-
-    def below(name: str) -> Arrays:
-        return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
-
-    places = below("centers/")
-    centers = no_centers(index)
+    places, centers = saved["centers"], no_centers(index)
     if len(places["ids"]):
-        first = int(places["ids"][0])
         levels = clustering.BitLevels(places["areas"], places["bits"], places["area"])
-        centers = make_centers(index, first, levels, version + 1)
-    learner = load_arrays(session, "plan_learner", PRESENT)
-    plan = Plan(
-        kind=found,
-        version=version,
-        options=options,
-        model=Model.from_arrays(
-            below("model/"), float(index.options["label_weight"]), index.labels is not None
+        centers = make_centers(index, int(places["ids"][0]), levels, index.version + 1)
+    made = {
+        "model": Model.restored(
+            saved["model"], float(index.options["label_weight"]), index.labels is not None
         ),
-        learner=None if learner is None else training.restored(index, learner),
-        centers=centers,
-        consumed=arrays["consumed"],
-        rows=rows,
-        handover=Handover.from_arrays(index, below("progress/")),
-        metrics=metrics,
-    )
+        "learner": saved["learner"] and training.restored(index, saved["learner"]),
+        "handover": Handover.restored(index, saved["handover"]),
+        "centers": centers,
+    }
+    plan = Plan(**{**saved, **made})
     return plan, load_position(session, index) or Position.start(plan)
 
 
 def save_position(session: Session, index: IndexRow, position: Position) -> None:
-    after = "" if position.after is None else str(position.after)
-    arrays: Arrays = {
-        "after": np.array(json.dumps([position.after is None, after, position.done])),
-        "lengths": position.lengths,
-        "parts": position.parts,
-        **index.keys.pack("sample_keys", position.sample_keys[_within(position.sampled)]),
-        "sample_codes": position.sample_codes,
-        "sampled": position.sampled,
-        **index.keys.pack("far", position.far),
+    keys = {
+        "sample_keys": index.keys.pack(position.sample_keys[_within(position.sampled)]),
+        "far": index.keys.pack(position.far),
     }
-    save_arrays(session, "position", PRESENT, arrays)
+    save_state(session, "position", PRESENT, {**values_of(position), **keys})
 
 
 def load_position(session: Session, index: IndexRow) -> Position | None:
-    arrays = load_arrays(session, "position", PRESENT)
-    if arrays is None:
+    saved = load_state(session, "position", PRESENT)
+    if saved is None:
         return None
-    none, after, done = json.loads(str(arrays["after"]))
-    sample_keys = np.zeros((len(arrays["sampled"]), SAMPLE), dtype=index.keys.dtype)
-    sample_keys[_within(arrays["sampled"])] = index.keys.unpack("sample_keys", arrays)
-    return Position(
-        None if none else (int(after) if index.keys.dtype == np.int64 else after),
-        done,
-        arrays["lengths"],
-        arrays["parts"],
-        sample_keys,
-        arrays["sample_codes"],
-        arrays["sampled"],
-        index.keys.unpack("far", arrays),
-    )
+    sampled = saved["sampled"]
+    sample_keys = np.zeros((len(sampled), SAMPLE), dtype=index.keys.dtype)
+    sample_keys[_within(sampled)] = index.keys.unpack(saved["sample_keys"])
+    return Position(**{**saved, "sample_keys": sample_keys, "far": index.keys.unpack(saved["far"])})
 
 
 def _within(sampled: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -180,4 +148,4 @@ def discard_plan(session: Session) -> None:
     with session.write():
         session.execute(ORPHANS)
         for name in UNFINISHED:
-            delete_arrays(session, name, PRESENT)
+            delete_state(session, name, PRESENT)

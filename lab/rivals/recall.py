@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.learners.rows import FloatArray, KeyArray, join_keys
-from foh_pg.learners.state import ArrayPart
 
 
 @dataclass
-class Recall(ArrayPart):
+class Recall:
     """A sample of past rows with vectors and labels.
 
     Every row draws a number once, and the rows with the smallest numbers stay.

@@ -115,7 +115,7 @@ BEGIN
                                    'ALTER TABLE {stream} ADD COLUMN included_%1$s %2$s', c.slot, c.kept), names);
     END LOOP;
     -- A build that was interrupted has filled in other columns.
-    DELETE FROM foh.model_state s WHERE s.index = old.id AND s.version = 0 AND s.name IN ('plan', 'plan_learner', 'position');
+    DELETE FROM foh.model_state s WHERE s.index = old.id AND s.version = 0 AND s.name IN ('plan', 'position');
 END
 $function$;
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.codes import hamming, unpack
+from foh_pg.arrays.flat import flatten, unflatten, values_of
 from foh_pg.errors import InputError
 from foh_pg.geometry import Geometry, copies_of, default_bits
 
@@ -40,7 +41,7 @@ def test_bits_are_the_definition(metric, d, bits):
     numbers = np.array([turned(geometry, x)[: bits // geometry.copies] for x in units.astype(np.float64)])
     expected = np.tile(numbers, geometry.copies) > geometry.threshold
     assert (found != expected).mean() < 0.001
-    again = Geometry.from_arrays(geometry.to_arrays())
+    again = Geometry(**unflatten(flatten(values_of(geometry))))
     assert np.array_equal(again.encode(X), geometry.encode(X))
     assert np.array_equal(Geometry.fit(X, bits, metric, seed=0).signs, geometry.signs)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from foh_pg.arrays.codes import unpack
+from foh_pg.arrays.flat import flatten, unflatten, values_of
 from foh_pg.geometry import Geometry
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import Ranking
@@ -55,7 +56,7 @@ def test_a_model_is_saved_with_all_of_it():
         geometry=Geometry.fit(X, 24, "cosine", seed=0),
         ranking=Ranking(code=0, votes=1.5, probes=12),
     )
-    again = Model.from_arrays(made.to_arrays(), 1.0, True)
+    again = Model.restored(unflatten(flatten(values_of(made))), 1.0, True)
     assert again.ranking == made.ranking
     assert np.array_equal(again.geometry_bits(X), made.geometry.encode(X))
     assert np.array_equal(again.marks(X, labels), made.marks(X, labels))

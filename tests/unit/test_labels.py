@@ -141,9 +141,3 @@ def test_wrong_number_of_sets():
     for labels in ([["a"]], np.array([1]), np.array([[1]])):
         with pytest.raises(InputError, match="1 label sets were given for 2 rows"):
             Vocabulary().read(labels, 2)
-
-
-@given(st.lists(names, unique=True, max_size=8))
-def test_saved_and_restored(given_names):
-    vocabulary = Vocabulary(tuple(given_names))
-    assert Vocabulary.from_arrays(vocabulary.to_arrays()) == vocabulary

@@ -14,7 +14,7 @@ from foh_pg.errors import BuildError, IndexNotFound, InputError
 from foh_pg.learners import Learner
 from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.model_state import load_state
 from foh_pg.updater import build, rollback, training, update
 from foh_pg.updater.affected import find_affected
 from tests.support.digits import create_index, create_table, insert, violations
@@ -83,9 +83,9 @@ class TestLearning:
         update(connection, "digits")
         with open_session(connection) as session:
             find_index(session, "digits")
-            arrays = load_arrays(session, "learner", value(connection, "SELECT max(learned) FROM foh.model"))
-        assert arrays is not None
-        learner = Learner.from_state(arrays)
+            saved = load_state(session, "learner", value(connection, "SELECT max(learned) FROM foh.model"))
+        assert saved is not None
+        learner = Learner.restored(saved)
         assert altered.items() <= learner.parameters().items()
 
     def test_labels_that_come_later_are_learned(self, connection: Connection) -> None:
@@ -138,9 +138,9 @@ class TestLearning:
         with open_session(connection) as session:
             index = find_index(session, "digits")
             learned = session.one("SELECT max(learned) FROM foh.model")[0]
-            arrays = load_arrays(session, "learner", learned)
-        assert arrays is not None
-        keys = arrays["part/reservoir_/keys"]
+            saved = load_state(session, "learner", learned)
+        assert saved is not None
+        keys = saved["learned"]["reservoir_"]["keys"]
         assert index.key_types == ["integer"]
         assert len(keys) > 100
         assert keys.min() >= 400

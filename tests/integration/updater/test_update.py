@@ -9,7 +9,7 @@ from foh_pg.learners import Learner
 from foh_pg.quality.history import read_runs
 from foh_pg.runs.session import open_session
 from foh_pg.tables.index_row import find_index
-from foh_pg.tables.model_state import load_arrays
+from foh_pg.tables.model_state import load_state
 from foh_pg.updater import build, rebuild, update
 from tests.support.digits import (
     HELD_OUT,
@@ -99,9 +99,9 @@ def test_truncate_before_a_full_update(streamed: Connection, database: Database)
     with open_session(streamed) as session:
         find_index(session, "digits")
         [(learned,)] = session.rows("SELECT max(learned) FROM foh.model")
-        arrays = load_arrays(session, "learner", learned)
-    assert arrays is not None
-    assert min(Learner.from_state(arrays).reservoir_.keys) >= 1000  # type: ignore[attr-defined]
+        saved = load_state(session, "learner", learned)
+    assert saved is not None
+    assert min(Learner.restored(saved).reservoir_.keys) >= 1000  # type: ignore[attr-defined]
 
 
 @pytest.mark.one_version
