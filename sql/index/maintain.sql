@@ -15,24 +15,23 @@ SET row_security = off
 SET plan_cache_mode = force_custom_plan
 SET work_mem = '64MB'
 AS $body$
-#variable_conflict use_column
--- Arguments by number: the table may have columns of the same names.
+#variable_conflict use_variable
 BEGIN
     PERFORM foh._open({tables_text});
     IF keys IS NOT NULL THEN
-        RETURN QUERY SELECT v.* FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source_of_keys} OFFSET 0) v WHERE v.x IS NOT NULL;
+        RETURN QUERY SELECT v.* FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source_of_matching} OFFSET 0) v WHERE v.x IS NOT NULL;
     ELSIF wanted IS NOT NULL AND after IS NULL THEN
         RETURN QUERY SELECT {row s.@}, {to_vector}, {labels_of}{included , s.@::~ AS included_#} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT $3;
+                     WHERE s.{embedding} IS NOT NULL ORDER BY {each s.@} LIMIT wanted;
     ELSIF wanted IS NOT NULL THEN
         RETURN QUERY SELECT {row s.@}, {to_vector}, {labels_of}{included , s.@::~ AS included_#} FROM {source} s
-                     WHERE s.{embedding} IS NOT NULL AND ({each s.@}) > ({each <$2>^}) ORDER BY {each s.@} LIMIT $3;
+                     WHERE s.{embedding} IS NOT NULL AND ({each s.@}) > ({each <after>^}) ORDER BY {each s.@} LIMIT wanted;
     ELSE
         RETURN QUERY SELECT v.key, v.x, v.labels{included , v.included_#}
                      FROM (SELECT {row s.@} AS key, {to_vector} AS x, {labels_of} AS labels{included , s.@::~ AS included_#}
                            FROM {source} s CROSS JOIN LATERAL (SELECT {key_digest} AS digest OFFSET 0) d
-                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < $5
-                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < $4 OFFSET 0) v
+                           WHERE ('x' || left(d.digest, 8))::bit(32)::bigint < held_out
+                             AND ('x' || substr(d.digest, 9, 8))::bit(32)::bigint < sampled OFFSET 0) v
                      WHERE v.x IS NOT NULL ORDER BY v.key;
     END IF;
 END

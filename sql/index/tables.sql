@@ -94,7 +94,7 @@ CREATE TABLE {item} (
     -- Room beside a row for its next home.
 ) WITH (fillfactor = 90);
 -- Tables in a publication FOR ALL TABLES need a primary key, or this.
-ALTER TABLE {item} REPLICA IDENTITY {item_identity};
+ALTER TABLE {item} REPLICA IDENTITY FULL;
 
 -- foh: table stream
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be

@@ -96,69 +96,24 @@ BEGIN
 END
 $body$;
 
--- foh: fragment queue_keys, if row_triggers
--- Row triggers. Reads present_key, the key of a row r by the present names of its columns.
-            IF TG_OP <> 'DELETE' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM (SELECT ($1).*) r WHERE %2$s IS NOT NULL', {stream_text}, present_key) USING NEW;
-            END IF;
-            IF TG_OP <> 'INSERT' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM (SELECT ($1).*) r WHERE %2$s IS NOT NULL', {stream_text}, present_key) USING OLD;
-            END IF;
-
--- foh: fragment queue_keys
--- Statement triggers. Reads present_key, the key of a row r by the present names of its columns, and the transition tables.
-            IF TG_OP <> 'DELETE' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM new_rows r WHERE %2$s IS NOT NULL', {stream_text}, present_key);
-            END IF;
-            IF TG_OP <> 'INSERT' THEN
-                EXECUTE format('INSERT INTO %s (key, op, version, center) SELECT %s, ''u'', 0, 0 FROM old_rows r WHERE %2$s IS NOT NULL', {stream_text}, present_key);
-            END IF;
-
--- foh: fragment updated, if row_triggers
-(SELECT NEW.*) s CROSS JOIN LATERAL (SELECT {row s.@} AS key, ({each NEW.@ <> OLD.@ OR}) OR ({row_moved}) AS moved OFFSET 0) u
-
--- foh: fragment updated
--- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
-             new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
-             CROSS JOIN LATERAL (SELECT {row coalesce(s.@, o.@)} AS key, {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS moved
-                                 WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) u
-
--- foh: fragment record_updated
--- What the stream is told of rows s that were updated. moved says whether more than included columns may have changed. If not, bits and home of
-        -- the row are those that it has, and the embedding is not even read.
-        INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
-        SELECT u.key, r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
-        FROM {updated}
-        LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT u.moved THEN u.key END) k ON true
-        CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
-                            FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(u.key, v.x, v.labels, false) r WHERE k.version IS NULL
-                            UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
-
--- foh: fragment written, if row_triggers
+-- foh: fragment new_rows, if row_triggers
 (SELECT NEW.*)
 
--- foh: fragment written
+-- foh: fragment new_rows
 new_rows
 
--- foh: fragment record_written
--- What the stream is told of rows that were inserted.
-        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
-        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
-        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {written} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
-             LATERAL {record}(v.key, v.x, v.labels, true) r;
+-- foh: fragment old_rows, if row_triggers
+(SELECT OLD.*)
 
--- foh: fragment record_touched
--- What the stream is told of rows that are not taken as they were written. Reads deferred, and touched, their keys.
-        IF deferred THEN
-            -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
-            INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
-        ELSE
-            INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
-            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
-            FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
-                      SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
-                 LATERAL {record}(v.key, v.x, v.labels, false) r;
-        END IF;
+-- foh: fragment old_rows
+old_rows
+
+-- foh: fragment any_changed, if row_triggers
+-- Most updates change nothing that the index knows, and to look for it costs less than to start the statement that records.
+{each NEW.@ <> OLD.@ OR} OR {row_changed}
+
+-- foh: fragment any_changed
+EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed})
 
 -- foh: fragment unknown_index
 -- The first thing in every trigger. Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
@@ -168,56 +123,6 @@ new_rows
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         END IF;
         RETURN NULL;
-    END IF;
-
--- foh: fragment record_rows, if row_triggers
--- Row triggers. Reads deferred and nested; sets touched, the keys to record.
-    IF TG_OP = 'INSERT' THEN
-        touched := CASE WHEN NEW.{embedding} IS NOT NULL THEN ARRAY[{row NEW.@}] END;
-    ELSIF TG_OP = 'DELETE' THEN
-        touched := CASE WHEN OLD.{embedding} IS NOT NULL THEN ARRAY[{row OLD.@}] END;
-    ELSIF {each NEW.@ <> OLD.@ OR} THEN
-        touched := ARRAY[{row NEW.@}, {row OLD.@}];
-    ELSIF {row_changed} THEN
-        touched := ARRAY[{row NEW.@}];
-    END IF;
-    IF touched IS NULL THEN
-        RETURN NULL;
-    ELSIF deferred OR nested THEN
-        {record_touched}
-    ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version)
-        SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
-    ELSIF TG_OP = 'INSERT' THEN
-        {record_written}
-    ELSE
-        {record_updated}
-        IF {each NEW.@ <> OLD.@ OR} THEN
-            INSERT INTO {stream} (key, op, version)
-            SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
-        END IF;
-    END IF;
-
--- foh: fragment record_rows
--- Statement triggers. Reads deferred, nested and the transition tables; sets touched, the keys to record.
-    IF deferred OR nested THEN
-        IF TG_OP = 'INSERT' THEN
-            touched := ARRAY(SELECT {row n.@} FROM new_rows n WHERE n.{embedding} IS NOT NULL);
-        ELSIF TG_OP = 'DELETE' THEN
-            touched := ARRAY(SELECT {row o.@} FROM old_rows o WHERE o.{embedding} IS NOT NULL);
-        ELSE
-            touched := ARRAY(SELECT {row coalesce(s.@, o.@)} FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
-                             WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed});
-        END IF;
-        {record_touched}
-    ELSIF TG_OP = 'INSERT' THEN
-        {record_written}
-    ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO {stream} (key, op, version)
-        SELECT {row o.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM old_rows o WHERE o.{embedding} IS NOT NULL;
-    -- Most updates change nothing that the index knows, and to look for it costs less than to start the statement that records.
-    ELSIF EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed}) THEN
-        {record_updated}
     END IF;
 
 -- foh: function capture
@@ -241,7 +146,10 @@ DECLARE
     intact boolean := {intact}(TG_RELID);
     deferred boolean := coalesce(lower(current_setting('foh.defer', true)), '') IN ('on', 'true', 'yes', '1');
     nested boolean := coalesce(current_setting('foh.nested', true), '') = 'on';
+    -- Of a row r of a table that no longer looks as recorded.
     present_key text;
+    queue constant text := $sql$INSERT INTO {stream} (key, op, version, center) SELECT %1$s, 'u', 0, 0 FROM %2$s r WHERE %1$s IS NOT NULL$sql$;
+    -- The keys of rows that are not taken as they were written.
     touched {key_type}[];
 BEGIN
     {unknown_index}
@@ -256,14 +164,58 @@ BEGIN
         IF present_key IS NULL THEN
             INSERT INTO {stream} (op, version, center) VALUES ('r', 0, 0);
         ELSE
-            {queue_keys}
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE format(queue, present_key, CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($1).*)' ELSE 'new_rows' END) USING NEW;
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE format(queue, present_key, CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($1).*)' ELSE 'old_rows' END) USING OLD;
+            END IF;
         END IF;
         RETURN NULL;
     END IF;
     IF pg_trigger_depth() > 1 AND NOT nested THEN
         PERFORM set_config('foh.nested', 'on', true);
     END IF;
-    {record_rows}
+    IF deferred OR nested THEN
+        IF TG_OP = 'INSERT' THEN
+            touched := ARRAY(SELECT {row n.@} FROM {new_rows} n WHERE n.{embedding} IS NOT NULL);
+        ELSIF TG_OP = 'DELETE' THEN
+            touched := ARRAY(SELECT {row o.@} FROM {old_rows} o WHERE o.{embedding} IS NOT NULL);
+        ELSE
+            touched := ARRAY(SELECT {row coalesce(s.@, o.@)} FROM {new_rows} s FULL JOIN {old_rows} o ON {each o.@ = s.@ AND}
+                             WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed});
+        END IF;
+        IF deferred THEN
+            -- Keys alone: a search or an update that reads such an entry looks at the row as it is then.
+            INSERT INTO {stream} (key, op, version, center) SELECT unnest(touched), 'u', 0, 0;
+        ELSE
+            INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+            SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks{included , v.included_#}
+            FROM (SELECT e.key, w.x, w.labels{included , w.included_#} FROM (SELECT unnest(touched) AS key) e LEFT JOIN LATERAL (
+                      SELECT {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {source} s WHERE {s_is_e} OFFSET 0) w ON true OFFSET 0) v,
+                 LATERAL {record}(v.key, v.x, v.labels, false) r;
+        END IF;
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO {stream} (key, op, version, center, geometry, marks, fresh{included , included_#})
+        SELECT v.key, r.op, r.version, r.center, r.geometry, r.marks, r.fresh{included , v.included_#}
+        FROM (SELECT {row s.@} AS key, {vector_once} AS x, {labels_of} AS labels{included , s.@::~ AS included_#} FROM {new_rows} s WHERE s.{embedding} IS NOT NULL OFFSET 0) v,
+             LATERAL {record}(v.key, v.x, v.labels, true) r;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO {stream} (key, op, version)
+        SELECT {row o.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM {old_rows} o WHERE o.{embedding} IS NOT NULL;
+    ELSIF {any_changed} THEN
+        -- moved says whether more than included columns may have changed. If not, bits and home of the row are those that it has, and the embedding is not
+        -- even read. A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
+        INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
+        SELECT u.key, r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
+        FROM {new_rows} s FULL JOIN {old_rows} o ON {each o.@ = s.@ AND}
+        CROSS JOIN LATERAL (SELECT {row coalesce(s.@, o.@)} AS key, {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS moved
+                            WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) u
+        LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT u.moved THEN u.key END) k ON true
+        CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
+                            FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(u.key, v.x, v.labels, false) r WHERE k.version IS NULL
+                            UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
+    END IF;
     RETURN NULL;
 END
 $body$;

@@ -1,16 +1,5 @@
 -- What is wrong with an index, and which statement helps.
 
--- The tables and functions of an index that were dropped. What only a distributed table has, its table of shards too, foh.refresh makes again.
-CREATE OR REPLACE FUNCTION foh._missing_objects(i foh.index) RETURNS TABLE (name text, is_table boolean)
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT format('foh.%I', o.object), t.kind = 'table' AND t.condition <> 'distributed'
-    FROM foh._templates(i) t JOIN foh._object_names(i.name) o ON o.suffix = t.name
-    WHERE CASE t.kind WHEN 'table' THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relname = o.object)
-                      WHEN 'function' THEN NOT EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = o.object) END
-$function$;
-
 -- What keeps triggers and functions from reading or watching the tables of an index as they are.
 CREATE OR REPLACE FUNCTION foh._obstacles(i foh.index) RETURNS TABLE (what text, was text, is_now text, cure text)
 LANGUAGE sql STABLE
@@ -65,10 +54,15 @@ AS $function$
 DECLARE
     citus text[];
 BEGIN
+    -- What only a distributed table has, its table of shards too, foh.refresh makes again.
     RETURN QUERY
         SELECT CASE WHEN m.is_table THEN 'tables of the index in foh were dropped' ELSE 'functions of the index were dropped' END, string_agg(m.name, ', ' ORDER BY m.name), NULL::text,
                format(CASE WHEN m.is_table THEN 'run SELECT foh.drop_index(%L), and create it again' ELSE 'run SELECT foh.refresh(%L), then SELECT foh.repair(%1$L)' END, i.name)
-        FROM foh._missing_objects(i) m GROUP BY m.is_table ORDER BY m.is_table DESC LIMIT 1;
+        FROM (SELECT format('foh.%I', o.object) AS name, t.kind = 'table' AND t.condition <> 'distributed' AS is_table
+              FROM foh._templates(i) t JOIN foh._object_names(i.name) o ON o.suffix = t.name
+              WHERE CASE t.kind WHEN 'table' THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'foh'::regnamespace AND c.relname = o.object)
+                                WHEN 'function' THEN NOT EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = o.object) END) m
+        GROUP BY m.is_table ORDER BY m.is_table DESC LIMIT 1;
     IF FOUND THEN
         RETURN;
     END IF;

@@ -13,19 +13,6 @@ AS $function$
     SELECT b.oid FROM base b WHERE b.typtype <> 'd'
 $function$;
 
--- The type in which lists and stream keep a column; null for types that cannot be included. An enum is kept as text: a column of ours of
--- the application's type would keep the application from dropping that type.
-CREATE OR REPLACE FUNCTION foh._included_type(type oid) RETURNS text
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT CASE WHEN t.typtype = 'e' OR t.oid = 'varchar'::regtype THEN 'text'
-                WHEN t.oid IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype, 'float8'::regtype,
-                               'boolean'::regtype, 'text'::regtype, 'uuid'::regtype, 'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
-                THEN format_type(t.oid, NULL) END
-    FROM pg_type t WHERE t.oid = foh._base_type(type)
-$function$;
-
 -- The values of an enum in their order; null for other types.
 CREATE OR REPLACE FUNCTION foh._enum_values(type oid) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -63,8 +50,14 @@ DECLARE
 BEGIN
     FOREACH wanted IN ARRAY coalesce(include, '{}') LOOP
         a := foh._attribute(i.source, wanted, 'include');
-        kept := foh._included_type(a.atttypid);
-        enum := (SELECT t.typtype = 'e' FROM pg_type t WHERE t.oid = foh._base_type(a.atttypid));
+        -- The type in which lists and stream keep the column. An enum is kept as text: a column of ours of the application's type would keep the
+        -- application from dropping that type.
+        SELECT t.typtype = 'e',
+               CASE WHEN t.typtype = 'e' OR t.oid = 'varchar'::regtype THEN 'text'
+                    WHEN t.oid IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype, 'float8'::regtype,
+                                   'boolean'::regtype, 'text'::regtype, 'uuid'::regtype, 'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
+                    THEN format_type(t.oid, NULL) END
+        INTO enum, kept FROM pg_type t WHERE t.oid = foh._base_type(a.atttypid);
         IF kept IS NULL THEN
             RAISE EXCEPTION 'foh: column % of % is of type %, and cannot be included', quote_ident(a.attname), i.source_name, format_type(a.atttypid, a.atttypmod)
                 USING ERRCODE = 'datatype_mismatch',

@@ -144,8 +144,7 @@ $function$;
 -- distributed table must not name the composite type, which the nodes lack; there a key is the columns k1, k2 and so on.
 --   s_is_e                     the condition that s is the row of e.key
 --   source_of_key              after FROM: the row s of e.key
---   source_of_keys             after FROM: the rows s of an array of keys, $1
---   source_of_matching         the same of an array named keys, by a lookup for each where the table is partitioned
+--   source_of_matching         after FROM: the rows s of an array named keys, by a lookup for each where the table is partitioned
 --   source_of_near             the same in a search, whose search_path is its caller's: of near.keys, with key and embedding of each row
 --   label_is_s                 the condition that t, of the table of labels, belongs to s
 --   s_is_among                 the condition that s is the row of one of the keys whose columns are in the arrays $1, $2 ...
@@ -178,8 +177,6 @@ BEGIN
     RETURN names || jsonb_build_object(
         's_is_e', s_is_e,
         'source_of_key', format('%s s WHERE %s', i.source_name, s_is_e),
-        'source_of_keys', CASE WHEN as_row THEN format('unnest($1) AS e (%s) JOIN %s s ON %s WHERE true', foh._pattern('each', 'k#', names), i.source_name, foh._pattern('each', 's.@ = e.k#^ AND', names))
-            ELSE format('%s s WHERE %s', i.source_name, foh._pattern('each', 's.@ = ANY ($1^)', names)) END,
         -- One scan for all keys is cheaper than a lookup for each, but would go through every partition.
         'source_of_near', CASE WHEN as_row OR partitioned
             THEN format('(SELECT pg_catalog.unnest(near.keys) AS key) e CROSS JOIN LATERAL (SELECT %s, s.%I FROM %s s WHERE %s OFFSET 0) s WHERE true',
@@ -197,7 +194,6 @@ BEGIN
         'distance_name', CASE WHEN 'distance' = ANY (i.key) THEN 'foh_distance' ELSE 'distance' END,
         'score_name', CASE WHEN 'score' = ANY (i.key) THEN 'foh_score' ELSE 'score' END,
         'item_key', CASE WHEN as_row AND has_text THEN 'EXCLUDE USING hash (key WITH OPERATOR(pg_catalog.=))' ELSE 'PRIMARY KEY (key)' END,
-        'item_identity', CASE WHEN as_row AND has_text THEN 'FULL' ELSE 'DEFAULT' END,
         'stream_key', CASE WHEN as_row AND has_text THEN 'hash (key)' WHEN has_text THEN 'btree (key)' ELSE 'btree (key, seq)' END,
         -- The newest entry first of those that say where a key is. Bounds in place of an equality: PostgreSQL then reads the index on the key from its end, and
         -- not that on seq.

@@ -3,7 +3,7 @@
 -- What the templates' placeholders stand for in one index: quoted names, and the expressions its types ask for.
 -- An expression names what it is computed from, and the template that has it must have something of that name:
 --   s                    a row of the source: to_vector, vector_once, labels_read, labels_of; and in changed and moved beside o, the row before
---   NEW, OLD             the rows of a trigger: row_changed, row_moved
+--   NEW, OLD             the rows of a trigger: row_changed
 --   g                    the row of the quantizer: query_looks (with vector, the query), row_geometry and row_looks (with $1, a row),
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
@@ -141,7 +141,6 @@ BEGIN
         'labels_read', labels_read,
         'labels_of', coalesce(labels_of, labels_read),
         'moved', format(moved, 's', 'o'),
-        'row_moved', format(moved, 'NEW', 'OLD'),
         'changed', format(moved || ' OR ' || included_changed, 's', 'o'),
         'row_changed', format(moved || ' OR ' || included_changed, 'NEW', 'OLD'),
         'columns_intact', foh._columns_intact(i),

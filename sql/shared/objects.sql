@@ -125,7 +125,8 @@ BEGIN
     FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
         PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE WHEN t.name IN ('near_matching', 'rank_matching') THEN matching ELSE plain END));
     END LOOP;
-    PERFORM foh._drop_outdated(i, before);
+    -- A function that has no successor stays: the index may have labels again.
+    PERFORM foh._drop_outdated(ARRAY(SELECT o.oid FROM foh._functions(i.name) o JOIN pg_proc n ON n.pronamespace = o.pronamespace AND n.proname = o.proname AND n.oid <> o.oid), before);
     FOR t IN SELECT f.oid::regprocedure AS signature FROM foh._functions(i.name) f LOOP
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', t.signature);
     END LOOP;
@@ -161,11 +162,11 @@ BEGIN
 END
 $function$;
 
--- Drops the functions of an index that were made again with other arguments: CREATE OR REPLACE leaves the old one beside the new
--- one, and a call that fits both is refused. before: where each function stood in pg_proc (ctid) before that.
--- Roles that may execute a dropped function may execute its successor. An object that depends on such a function is never
+-- Drops those of some functions that were not made again: CREATE OR REPLACE leaves a function with other arguments beside the new one, and a
+-- call that fits both is refused. before: where each function stood in pg_proc (ctid) before that; one that is made again gets another place.
+-- Roles that may execute a dropped function may execute its successor of the same name. An object that depends on such a function is never
 -- dropped: its author must decide.
-CREATE OR REPLACE FUNCTION foh._drop_outdated(i foh.index, before tid[]) RETURNS void
+CREATE OR REPLACE FUNCTION foh._drop_outdated(functions oid[], before tid[]) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -174,12 +175,11 @@ DECLARE
     statement text;
     users text;
 BEGIN
-    FOR f IN SELECT o.oid::regprocedure AS signature, n.oid::regprocedure AS successor,
+    FOR f IN SELECT o.oid::regprocedure AS signature,
                     ARRAY(SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s', n.oid::regprocedure, a.grantee::regrole)
-                          FROM aclexplode(o.proacl) a WHERE a.grantee NOT IN (0, o.proowner)) AS grants
-             FROM pg_proc o JOIN pg_proc n ON n.pronamespace = o.pronamespace AND n.proname = o.proname
-             WHERE o.pronamespace = 'foh'::regnamespace AND o.oid IN (SELECT x.oid FROM foh._functions(i.name) x)
-               AND o.ctid = ANY (before) AND n.ctid <> ALL (before)
+                          FROM pg_proc n, aclexplode(o.proacl) a
+                          WHERE n.pronamespace = o.pronamespace AND n.proname = o.proname AND n.ctid <> ALL (before) AND a.grantee NOT IN (0, o.proowner)) AS grants
+             FROM pg_proc o WHERE o.oid = ANY (functions) AND o.ctid = ANY (before)
     LOOP
         FOREACH statement IN ARRAY f.grants LOOP
             EXECUTE statement;
@@ -188,9 +188,8 @@ BEGIN
             EXECUTE format('DROP FUNCTION %s', f.signature);
         EXCEPTION WHEN dependent_objects_still_exist THEN
             GET STACKED DIAGNOSTICS users = PG_EXCEPTION_DETAIL;
-            RAISE EXCEPTION 'foh: % is replaced by %, and other objects use it', f.signature, f.successor
-                USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users,
-                      HINT = 'Drop these, try again, and create them again with the new arguments.';
+            RAISE EXCEPTION 'foh: this version does not have %, and other objects use it', f.signature
+                USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users, HINT = 'Drop these, try again, and create them again with the function that took its place.';
         END;
     END LOOP;
 END

@@ -54,17 +54,18 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    was jsonb := foh._names(old);
-    names jsonb := foh._names(new);
+    was constant jsonb := foh._names(old);
+    names constant jsonb := foh._names(new);
+    before constant name[] := old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[];
     passing constant text := md5(concat_ws(' ', old.key, new.key));
-    c record;
+    after constant name[] := new.key || ARRAY[names ->> 'distance_name', names ->> 'score_name']::name[];
 BEGIN
     -- In two steps, through names that no column has: the new name of one column may be the old name of another.
-    FOR c IN SELECT t.name, t.position FROM unnest(old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', c.name, passing || c.position);
+    FOR n IN 1 .. cardinality(before) LOOP
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', before[n], passing || n);
     END LOOP;
-    FOR c IN SELECT t.name, t.position FROM unnest(new.key || ARRAY[names ->> 'distance_name', names ->> 'score_name']::name[]) WITH ORDINALITY AS t (name, position) LOOP
-        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', passing || c.position, c.name);
+    FOR n IN 1 .. cardinality(after) LOOP
+        EXECUTE format('ALTER TYPE %s RENAME ATTRIBUTE %I TO %I', was ->> 'result', passing || n, after[n]);
     END LOOP;
 END
 $function$;
