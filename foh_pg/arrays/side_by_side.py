@@ -53,7 +53,7 @@ class SideBySide:
         if not others:
             return self
         every = [self, *others]
-        return self._with({name: _join([getattr(one, name) for one in every]) for name in self._columns()})
+        return self._with({name: join([getattr(one, name) for one in every]) for name in self._columns()})
 
     def _columns(self) -> list[str]:
         return [part.name for part in fields(self) if part.name not in self.shared]
@@ -68,8 +68,11 @@ def _take(column: Any, chosen: npt.NDArray[np.int64]) -> Any:
     return column.take(chosen) if isinstance(column, Ragged) else column[chosen]
 
 
-def _join(parts: list[Any]) -> Any:
+def join(parts: Sequence[Any]) -> Any:
+    """The values of one column, end to end; a mapping or a tuple has several columns."""
     first = parts[0]
     if isinstance(first, Mapping):
-        return {name: _join([part[name] for part in parts]) for name in first}
-    return Ragged.join(parts) if isinstance(first, Ragged) else np.concatenate(parts)
+        return {name: join([part[name] for part in parts]) for name in first}
+    if isinstance(first, Ragged):
+        return Ragged.join(parts)
+    return tuple(map(join, zip(*parts, strict=True))) if isinstance(first, tuple) else np.concatenate(parts)

@@ -17,7 +17,7 @@ class Affected(NamedTuple):
     # Positions of the lists whose sample has more than `max_stale` of its bits flipped, stalest first.
     lists: Positions
     # Share of flipped bits in the sample of every list; 0 where a list has no sample.
-    stale: npt.NDArray[np.float64]
+    stale: npt.NDArray[np.float32]
 
 
 def find_affected(
@@ -49,10 +49,10 @@ def find_affected(
     >>> from foh_pg.arrays.codes import pack
     >>> old, new = pack([[0, 0, 0, 0], [1, 1, 1, 1]]), pack([[0, 0, 0, 0], [1, 1, 1, 0]])
     >>> find_affected(np.array([0, 1]), old, new, bits=4, total=2)
-    Affected(lists=array([1]), stale=array([0.  , 0.25]))
+    Affected(lists=array([1]), stale=array([0.  , 0.25], dtype=float32))
     """
     flips = np.bincount(lists, weights=hamming_rows(old_codes, new_codes), minlength=total)
     seen = np.bincount(lists, minlength=total) * bits
     stale = flips / np.maximum(seen, 1)
     stalest = np.argsort(-stale, kind="stable")
-    return Affected(stalest[stale[stalest] > max_stale].astype(np.int64), stale)
+    return Affected(stalest[stale[stalest] > max_stale].astype(np.int64), stale.astype(np.float32))

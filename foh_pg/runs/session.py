@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import LiteralString
 
+import numpy as np
 import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from foh_pg.arrays.side_by_side import join
 from foh_pg.errors import BusyError, InputError, SessionError
 from foh_pg.postgres.binary_copy import Column, copy_in, copy_out
 from foh_pg.postgres.connect import PID, connect, refuse_pooled_transactions
@@ -153,6 +155,20 @@ class Session:
         statement = self.compose(text, parameters, names)
         with self._pinned():
             yield from copy_out(self.connection, statement, columns, parameters=parameters or None)
+
+    def read_all(
+        self,
+        text: LiteralString,
+        columns: Sequence[Column],
+        parameters: Mapping[str, Any] | None = None,
+        **names: Iterable[str],
+    ) -> tuple[Any, ...]:
+        """The same in one piece: all values of each column, of which there may be none."""
+        parts = [*self.copy_out(text, columns, parameters, **names)]
+        if parts:
+            return tuple(map(join, zip(*parts, strict=True)))
+        none = np.zeros(0, dtype=np.int64)
+        return tuple(column.read(none.view(np.uint8), none, none) for column in columns)
 
     def copy_in(
         self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]

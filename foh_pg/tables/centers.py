@@ -134,18 +134,14 @@ def no_centers(index: IndexRow) -> Centers:
 
 def read_centers(session: Session, index: IndexRow) -> Centers:
     """All centers, inside the caller's snapshot."""
-    packed = [*session.copy_out(AREAS, [INT4, Array(INT4), Array(index.geometry_column)])]
-    found = [*session.copy_out(CENTERS, [INT4, INT4, INT8, FLOAT4, INT8])]
-    more = [*session.copy_out(SAMPLES, [INT4, INT4, Array(index.keys.column), Array(index.code_column)])]
-    if not found and not more:
+    number, listed, packed = session.read_all(AREAS, [INT4, Array(INT4), Array(index.geometry_column)])
+    ids, lengths, versions, stale, checked = session.read_all(CENTERS, [INT4, INT4, INT8, FLOAT4, INT8])
+    sample_ids, tried, members, codes = session.read_all(
+        SAMPLES, [INT4, INT4, Array(index.keys.column), Array(index.code_column)]
+    )
+    if len(ids) == len(sample_ids) == 0:
         return no_centers(index)
-    none = np.zeros(0, dtype=np.int64)
-    ids, lengths, versions, stale, checked = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    sample_ids = np.concatenate([none, *(part[0] for part in more)])
-    within = np.concatenate([none, *(np.repeat(part[0], part[1].lengths) for part in packed)])
-    entries = np.concatenate([none, *(part[1].values for part in packed)]).astype(np.int64)
-    no_bits = np.zeros((0, index.geometry_column.packed), dtype=np.uint8)
-    bits = np.concatenate([no_bits, *(part[2].values for part in packed)])
+    within, entries, bits = np.repeat(number, listed.lengths), listed.values, packed.values
     root = within == 0
     areas, order = bits[root], np.argsort(entries[~root], kind="stable")
     area = within[~root][order].astype(np.int64) - 1
@@ -155,7 +151,7 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
             f"the tables of index {index.name!r} do not name the same centers: "
             f"run foh-pg build {session.names['name']} --again"
         )
-    padded = [_pad(index, members, codes) for *_, members, codes in more]
+    sample_keys, sample_codes = _pad(index, members, codes)
     return Centers(
         areas=areas,
         ids=ids.astype(np.int64),
@@ -165,10 +161,10 @@ def read_centers(session: Session, index: IndexRow) -> Centers:
         versions=versions,
         stale=stale,
         checked=checked,
-        tried=np.concatenate([part[1] for part in more]).astype(np.int64),
-        sample_keys=np.concatenate([part[0] for part in padded]),
-        sample_codes=np.concatenate([part[1] for part in padded]),
-        sampled=np.concatenate([part[2].lengths for part in more]),
+        tried=tried.astype(np.int64),
+        sample_keys=sample_keys,
+        sample_codes=sample_codes,
+        sampled=members.lengths,
     )
 
 

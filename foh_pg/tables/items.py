@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,11 +46,12 @@ class Items(SideBySide):
 
 
 def read_items(session: Session, index: IndexRow, keys: KeyArray) -> Items:
-    parts: list[tuple[Any, ...]] = []
+    found = []
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
-        parts += session.copy_out(READ, [index.keys.column, INT4], {"keys": listed})
-    return no_items(index).joined([Items(index.keys.read(key), home) for key, home in parts])
+        there, homes = session.read_all(READ, [index.keys.column, INT4], {"keys": listed})
+        found.append(Items(index.keys.read(there), homes))
+    return no_items(index).joined(found)
 
 
 def no_items(index: IndexRow) -> Items:

@@ -17,11 +17,10 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.page_parts import filling_order
 from foh_pg.tables.parts import (
     Entries,
+    IntArray,
     ListChange,
-    Members,
     Remarked,
     entry_bytes,
-    join_entries,
     no_entries,
     pairs_of,
     room,
@@ -65,19 +64,15 @@ def read_tails(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> 
 def _read(session: Session, index: IndexRow, text: LiteralString, centers: npt.NDArray[Any]) -> Entries:
     if len(centers) == 0:
         return no_entries(index)
-    found = []
-    read = session.copy_out(text, _columns(index), {"centers": centers.tolist()}, held=index.held)
-    for center, part, ids, *held in read:
-        lengths = ids.lengths
-        found.append(
-            Entries(
-                np.repeat(center.astype(np.int64), lengths),
-                np.repeat(part.astype(np.int64), lengths),
-                index.keys.read(ids.values),
-                {name: column.values for name, column in zip(index.held, held, strict=True)},
-            )
-        )
-    return join_entries(index, found)
+    center, part, ids, *held = session.read_all(
+        text, _columns(index), {"centers": centers.tolist()}, held=index.held
+    )
+    return Entries(
+        np.repeat(center.astype(np.int64), ids.lengths),
+        np.repeat(part.astype(np.int64), ids.lengths),
+        index.keys.read(ids.values),
+        {name: column.values for name, column in zip(index.held, held, strict=True)},
+    )
 
 
 def _columns(index: IndexRow) -> list[Column]:
@@ -85,19 +80,16 @@ def _columns(index: IndexRow) -> list[Column]:
     return [INT4, INT4, Array(index.keys.column), *(Array(column) for column in index.held.values())]
 
 
-def read_members(session: Session, index: IndexRow, centers: npt.NDArray[Any]) -> Members:
-    """The keys in the lists of these centers."""
-    none = np.zeros(0, dtype=np.int64)
-    parts: list[tuple[Any, ...]] = []
-    if len(centers):
-        columns = [INT4, INT4, Array(index.keys.column)]
-        parts = [*session.copy_out(MEMBERS, columns, {"centers": centers.tolist()})]
-    lengths = np.concatenate([none, *(part[2].lengths for part in parts)])
-    keys = np.concatenate([index.keys.empty(), *(index.keys.read(part[2].values) for part in parts)])
-    return Members(
-        np.concatenate([none, *(part[0] for part in parts)]),
-        np.concatenate([none, *(part[1] for part in parts)]),
-        Ragged(keys, np.concatenate([[0], np.cumsum(lengths)])),
+def read_members(
+    session: Session, index: IndexRow, centers: npt.NDArray[Any]
+) -> tuple[IntArray, IntArray, Ragged]:
+    """The parts of the lists of these centers: of each the center, its number in the list, and the keys."""
+    columns = [INT4, INT4, Array(index.keys.column)]
+    center, part, keys = session.read_all(MEMBERS, columns, {"centers": centers.tolist()})
+    return (
+        center.astype(np.int64),
+        part.astype(np.int64),
+        Ragged(index.keys.read(keys.values), keys.bounds),
     )
 
 
@@ -132,13 +124,12 @@ def write_lists(session: Session, index: IndexRow, change: ListChange) -> None:
             DELETE, {"centers": change.deleted_centers.tolist(), "parts": change.deleted_parts.tolist()}
         )
     write_parts(session, index, change.written)
-    for remarked in change.remarked:
-        _remark(session, index, remarked)
+    _remark(session, index, change.remarked)
 
 
 def _remark(session: Session, index: IndexRow, new: Remarked) -> None:
-    for start in range(0, len(new.centers), PARTS_AT_ONCE):
-        end = min(start + PARTS_AT_ONCE, len(new.centers))
+    for start in range(0, len(new), PARTS_AT_ONCE):
+        end = min(start + PARTS_AT_ONCE, len(new))
         values: dict[str, Any] = {
             "centers": new.centers[start:end].tolist(),
             "parts": new.parts[start:end].tolist(),

@@ -56,27 +56,12 @@ class Entries(SideBySide):
 
 
 @dataclass(frozen=True)
-class Members:
-    """Keys of lists, part by part, without what is stored beside them."""
+class Remarked(SideBySide):
+    """Whole parts of lists whose keys have new marks."""
 
     centers: IntArray
     parts: IntArray
     keys: Ragged
-
-    def __len__(self) -> int:
-        return len(self.keys.values)
-
-    def of_entries(self) -> IntArray:
-        """The center of every key."""
-        return np.repeat(self.centers, self.keys.lengths)
-
-
-@dataclass(frozen=True)
-class Remarked:
-    """New marks of whole parts, in the order of their keys."""
-
-    centers: IntArray
-    parts: IntArray
     marks: Ragged
 
 
@@ -87,7 +72,7 @@ class ListChange:
     deleted_centers: IntArray
     deleted_parts: IntArray
     written: Entries
-    remarked: list[Remarked]
+    remarked: Remarked
 
 
 def join_entries(index: IndexRow, parts: list[Entries]) -> Entries:
@@ -112,7 +97,7 @@ def change_lists(
     leaving: npt.NDArray[np.bool_],
     joining: Entries,
     rewritten: IntArray,
-    remarked: list[Remarked],
+    remarked: Remarked,
 ) -> ListChange:
     """Take entries out of the loaded parts and append others to the last of them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,46 +77,40 @@ def read_by_key(session: Session, index: IndexRow, keys: KeyArray) -> Rows:
 
 def read_with_far(session: Session, index: IndexRow, keys: KeyArray) -> tuple[Rows, KeyArray]:
     """The same, and the keys of those rows that are far."""
-    parts, far = [], [index.keys.empty()]
+    parts = []
     for start in range(0, len(keys), KEYS_AT_ONCE):
         listed = index.keys.parameters(keys[start : start + KEYS_AT_ONCE])
-        for rows, _ in _read(session, index, BY_KEY, {"keys": listed}):
-            near = ~_far(rows.vectors)
-            parts.append(rows.take(near))
-            far.append(rows.keys[~near])
+        parts.append(_read(session, index, BY_KEY, {"keys": listed})[0])
     rows = join_rows(index, parts)
     # In one order, whatever the plan of the query: the same rows then make the same run.
     order = np.argsort(rows.keys, kind="stable")
-    ordered = rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
-    return ordered, np.concatenate(far)
+    if not np.array_equal(order, np.arange(len(order))):
+        rows = rows.take(order)
+    far = _far(rows.vectors)
+    return rows.take(~far), rows.keys[far]
 
 
 def read_sample(session: Session, index: IndexRow, share: float) -> Rows:
     """About this share of all rows that are not far, in the order of their keys; always the same ones."""
-    found = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
-    return join_rows(index, [rows.take(~_far(rows.vectors)) for rows, _ in found])
+    rows, _ = _read(session, index, SAMPLED, {"bound": round(share * 2**32)})
+    return rows.take(~_far(rows.vectors))
 
 
 def read_held_out(session: Session, index: IndexRow, held_out: float, share: float) -> Rows:
     """About this share of the rows that never train, in the order of their keys; always the same ones."""
     bounds = {"held_out": round(held_out * 2**32), "bound": round(share * 2**32)}
-    found = _read(session, index, HELD_OUT, bounds)
-    return join_rows(index, [rows.take(~_far(rows.vectors)) for rows, _ in found])
+    rows, _ = _read(session, index, HELD_OUT, bounds)
+    return rows.take(~_far(rows.vectors))
 
 
-def read_page(session: Session, index: IndexRow, after: Any, rows: int) -> Page:
+def read_page(session: Session, index: IndexRow, after: Any, wanted: int) -> Page:
     """The next rows; a row whose embedding is there but cannot be used counts as read."""
-    found = list(_read(session, index, PAGE, {"after": after, "rows": rows}))
-    if not found:
-        return Page(no_rows(index), index.keys.empty(), after, False)
-    last = index.keys.parameters(found[-1][0].keys[-1:])[0]
-    more = sum(len(usable) for _, usable in found) == rows
-    parts, far = [], []
-    for page, usable in found:
-        away = _far(page.vectors)
-        parts.append(page.take(usable & ~away))
-        far.append(page.keys[away])
-    return Page(join_rows(index, parts), np.concatenate(far), last, more)
+    rows, usable = _read(session, index, PAGE, {"after": after, "rows": wanted})
+    if len(rows) == 0:
+        return Page(rows, index.keys.empty(), after, False)
+    far = _far(rows.vectors)
+    last = index.keys.parameters(rows.keys[-1:])[0]
+    return Page(rows.take(usable & ~far), rows.keys[far], last, len(rows) == wanted)
 
 
 def count_rows(session: Session) -> int:
@@ -135,15 +129,15 @@ def _far(vectors: Vectors) -> npt.NDArray[np.bool_]:
 
 def _read(
     session: Session, index: IndexRow, text: LiteralString, parameters: dict[str, Any]
-) -> Iterator[tuple[Rows, npt.NDArray[np.bool_]]]:
+) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """Rows, and which of them have a usable vector; the others have zeros."""
     columns: dict[str, Column] = {"key": index.keys.column, "x": Nullable(Vector(index.dimensions))}
     if index.labels is not None:
         columns["labels"] = index.labels_column
     columns |= index.included_columns
-    for part in session.copy_out(text, list(columns.values()), parameters, read=columns):
-        found = dict(zip(columns, part, strict=True))
-        vectors, usable = found["x"]
-        none = Ragged(np.empty(0, dtype=object), np.zeros(len(usable) + 1, dtype=np.int64))
-        included = {name: found[name] for name in index.included_columns}
-        yield Rows(index.keys.read(found["key"]), vectors, found.get("labels", none), included), usable
+    read = session.read_all(text, list(columns.values()), parameters, read=columns)
+    found = dict(zip(columns, read, strict=True))
+    vectors, usable = found["x"]
+    none = Ragged(np.empty(0, dtype=object), np.zeros(len(usable) + 1, dtype=np.int64))
+    included = {name: found[name] for name in index.included_columns}
+    return Rows(index.keys.read(found["key"]), vectors, found.get("labels", none), included), usable

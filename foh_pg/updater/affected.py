@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -20,24 +18,16 @@ MEMBERS = 8192
 LEAST_PER_LIST = 2
 
 
-@dataclass(frozen=True)
-class Affected:
-    """Positions of the lists to encode again, stalest first, and the staleness of all lists before that."""
-
-    lists: npt.NDArray[np.int64]
-    stale: npt.NDArray[np.float32]
-
-
 def find_affected(
     session: Session, index: IndexRow, centers: Centers, model: Model, changed: KeyArray, budget: int | None
-) -> Affected:
+) -> clustering.Affected:
     """Compare the remembered codes of some members with what the model gives them now.
 
     `changed`: keys in the stream: what the lists hold of them is void anyway. `budget`: at most this many
     rows may be encoded again.
     """
     if len(centers) == 0:
-        return Affected(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+        return clustering.Affected(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     lists, keys, stored = _members(centers, changed)
     with session.snapshot():
         rows = read_by_key(session, index, np.unique(keys))
@@ -52,10 +42,9 @@ def find_affected(
         total=len(centers),
         max_stale=float(index.options["max_stale"]),
     )
-    chosen = found.lists
-    if budget is not None:
-        chosen = chosen[np.cumsum(centers.lengths[chosen]) <= budget]
-    return Affected(chosen, found.stale.astype(np.float32))
+    if budget is None:
+        return found
+    return found._replace(lists=found.lists[np.cumsum(centers.lengths[found.lists]) <= budget])
 
 
 def _members(

@@ -99,15 +99,14 @@ def _read(session: Session, state: State, size: int, after: int | None) -> Batch
     index = state.index
     truncated, marker = (None, None) if after is not None else session.one(MARKERS)
     if truncated is not None:
-        before = [part[0] for part in session.copy_out(BEFORE, [INT8], {"seq": truncated})]
-        return replace(_empty(index), seqs=np.concatenate(before), truncated=True, more=True)
+        (before,) = session.read_all(BEFORE, [INT8], {"seq": truncated})
+        return replace(_empty(index), seqs=before, truncated=True, more=True)
     batch = replace(_empty(index), resync=marker is not None, size=size)
     most = max(size, min(GONE_TIMES * size, _gone_at_once(state)))
     values = {"size": size, "most": most + 1, "after": after or 0}
-    entries = [*session.copy_out(ENTRIES, [INT8, index.keys.column, INT8, INT8], values)]
-    if not entries:
+    seqs, told, reads, rowed = session.read_all(ENTRIES, [INT8, index.keys.column, INT8, INT8], values)
+    if len(seqs) == 0:
         return batch
-    seqs, told, reads, rowed = (np.concatenate(column) for column in zip(*entries, strict=True))
     count = int(np.count_nonzero(np.cumsum(rowed)[:most] <= size))
     keys = np.unique(index.keys.read(told)[:count][reads[:count] == 1])
     rows, far = read_with_far(session, index, keys)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.arrays.codes import CodeArray
 from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.runs.run import Run
@@ -17,7 +15,7 @@ from foh_pg.tables.centers import Centers
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, positions
 from foh_pg.tables.lists import read_members
-from foh_pg.tables.parts import Entries, Members, Remarked
+from foh_pg.tables.parts import Entries, Remarked
 from foh_pg.tables.source import read_by_key
 
 # Members that are read and encoded at a time.
@@ -26,44 +24,26 @@ OPENED_ROWS = 50_000
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Lists that were encoded again where they stand."""
-
-    # Their new marks.
-    remarked: list[Remarked]
-    # centers, keys, codes: their members: the id of the center, the key, the learned code.
-    centers: IntArray
-    keys: KeyArray
-    codes: CodeArray
-    # Ids of lists with members that the source does not have; these were not encoded.
-    incomplete: IntArray
-
-    @property
-    def lists(self) -> IntArray:
-        return np.unique(self.centers)
-
-
 def encode_again(
     session: Session, run: Run, index: IndexRow, model: Model, centers: Centers, opened: IntArray
-) -> Encoded:
-    """Compute new marks for all members of some lists, given by the ids of their centers."""
+) -> tuple[Remarked, IntArray]:
+    """Compute new marks for all members of some lists, given by the ids of their centers.
+
+    Return also the ids of lists with members that the source does not have; these were not encoded.
+    """
     none = np.zeros(0, dtype=np.int64)
-    codes = np.zeros((0, index.code_column.packed), dtype=np.uint8)
-    made = [Encoded([], none, index.keys.empty(), codes, none)]
+    no_keys, no_marks = index.keys.empty(), index.marks_column.empty()
+    made = [Remarked(none, none, Ragged(no_keys, np.zeros(1, int)), Ragged(no_marks, np.zeros(1, int)))]
+    incomplete = [none]
     total = int(centers.lengths[centers.find(opened)].sum())
     done = 0
     for ids in _portions(centers, opened):
-        made.append(_encode(session, index, model, ids))
-        done += len(made[-1].keys)
+        part, missing = _encode(session, index, model, ids)
+        made.append(part)
+        incomplete.append(missing)
+        done += len(part.keys.values)
         run.step(done, total)
-    return Encoded(
-        [remarked for part in made for remarked in part.remarked],
-        np.concatenate([part.centers for part in made]),
-        np.concatenate([part.keys for part in made]),
-        np.concatenate([part.codes for part in made]),
-        np.concatenate([part.incomplete for part in made]),
-    )
+    return made[0].joined(made[1:]), np.concatenate(incomplete)
 
 
 def _portions(centers: Centers, opened: IntArray) -> Iterator[IntArray]:
@@ -73,26 +53,16 @@ def _portions(centers: Centers, opened: IntArray) -> Iterator[IntArray]:
         yield opened[number == i]
 
 
-def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> Encoded:
+def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> tuple[Remarked, IntArray]:
     with session.snapshot():
-        members = read_members(session, index, ids)
-        rows = read_by_key(session, index, np.unique(members.keys.values))
-    marks = model.marks(rows.vectors, rows.labels)
-    at = positions(members.keys.values, rows.keys)
-    incomplete = np.unique(members.of_entries()[at < 0])
-    members, kept = _without(members, incomplete)
-    found = marks[at[kept]]
-    codes = model.codes_of(found)
-    bounds = members.keys.bounds
-    remarked = Remarked(members.centers, members.parts, Ragged(found, bounds))
-    return Encoded([remarked], members.of_entries(), members.keys.values, codes, incomplete)
-
-
-def _without(members: Members, lists: IntArray) -> tuple[Members, npt.NDArray[np.bool_]]:
-    """The members without those of `lists`, and which entries stay."""
-    stays = ~np.isin(members.centers, lists)
-    kept = np.repeat(stays, members.keys.lengths)
-    return Members(members.centers[stays], members.parts[stays], members.keys.choose(stays)), kept
+        centers, parts, keys = read_members(session, index, ids)
+        rows = read_by_key(session, index, np.unique(keys.values))
+    at = positions(keys.values, rows.keys)
+    incomplete = np.unique(np.repeat(centers, keys.lengths)[at < 0])
+    stays = ~np.isin(centers, incomplete)
+    marks = model.marks(rows.vectors, rows.labels)[at[np.repeat(stays, keys.lengths)]]
+    kept = keys.choose(stays)
+    return Remarked(centers[stays], parts[stays], kept, Ragged(marks, kept.bounds)), incomplete
 
 
 def with_new_marks(

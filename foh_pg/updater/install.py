@@ -29,7 +29,7 @@ from foh_pg.tables.lists import write_lists
 from foh_pg.tables.model_state import PRESENT, UNFINISHED, save_state
 from foh_pg.tables.parts import ListChange
 from foh_pg.updater.handover import Handover
-from foh_pg.updater.served_model import Served, read_served
+from foh_pg.updater.served_model import Served, read_geometry, read_served
 
 SEQS_AT_ONCE = 50_000
 LABELS_AT_ONCE = 1000
@@ -76,7 +76,6 @@ FORGET_MODELS = """
 DELETE FROM foh.model WHERE index = {id} AND learned <> ALL (
     SELECT DISTINCT m.learned FROM foh.model m WHERE m.index = {id} ORDER BY m.learned DESC LIMIT %(keep)s)
 """
-GEOMETRY = "SELECT g.signs, g.threshold, g.reach FROM {quantizer} g"
 LABELS = "SELECT l.label, l.name, l.projection IS NOT NULL FROM foh.label l WHERE l.index = {id}"
 WRITE_LABELS = """
 INSERT INTO foh.label (index, label, name, projection)
@@ -257,13 +256,13 @@ def write_hash_functions(session: Session, model: Model) -> None:
 
 def _write_geometry(session: Session, geometry: Geometry) -> None:
     """Replace the one row where it differs: only a new filling changes it."""
-    made = [geometry.signs[None], geometry.threshold[None], np.array([geometry.reach])]
-    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits), FLOAT8]
-    present = [*session.copy_out(GEOMETRY, columns)]
-    if len(present) == 1 and all(map(np.array_equal, present[0], made)):
+    present = read_geometry(session, geometry)
+    names = ["signs", "threshold", "reach"]
+    if all(np.array_equal(getattr(present, name), getattr(geometry, name)) for name in names):
         return
     session.execute("DELETE FROM {quantizer}")
-    session.copy_in("quantizer", ["signs", "threshold", "reach"], columns, made)
+    columns = [HalfVector(len(geometry.signs)), Vector(geometry.bits), FLOAT8]
+    session.copy_in("quantizer", names, columns, [np.array([getattr(geometry, name)]) for name in names])
 
 
 def _write_labels(session: Session, model: Model) -> None:

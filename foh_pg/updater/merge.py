@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from foh_pg import clustering
 from foh_pg.arrays.codes import CodeArray
 from foh_pg.model.model import Model
 from foh_pg.runs.run import Run
@@ -16,12 +17,12 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.items import Items
 from foh_pg.tables.keys import KeyArray, member, positions
 from foh_pg.tables.lists import read_lists, read_tails
-from foh_pg.tables.parts import Entries, change_lists, entries_of, join_entries
+from foh_pg.tables.parts import Entries, Remarked, change_lists, entries_of, join_entries
 from foh_pg.tables.source import Rows
-from foh_pg.updater.affected import Affected, find_affected
+from foh_pg.updater.affected import find_affected
 from foh_pg.updater.batch import Batch, with_rows
 from foh_pg.updater.choose import choose_centers
-from foh_pg.updater.encode_again import Encoded, encode_again, with_new_marks
+from foh_pg.updater.encode_again import encode_again, with_new_marks
 from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change, Merged
 from foh_pg.updater.learn import Learned
@@ -101,8 +102,8 @@ def merge(session: Session, run: Run, state: State, batch: Batch, learned: Learn
     touched = np.union1d(left, joined)
     alone = np.setdiff1d(opened, touched)
     with run.phase("encode again", int(work.centers.lengths[work.centers.find(alone)].sum())):
-        encoded = encode_again(session, run, work.index, work.model, work.centers, alone)
-        renewed = np.union1d(np.intersect1d(opened, touched), encoded.incomplete)
+        encoded, incomplete = encode_again(session, run, work.index, work.model, work.centers, alone)
+        renewed = np.union1d(np.intersect1d(opened, touched), incomplete)
         loaded = _load(work, left, joined, renewed)
     with run.phase("place"):
         after, merged = _changes(work, moves, joining, homes, encoded, loaded)
@@ -148,9 +149,9 @@ def _named_anew(state: State, batch: Batch, learned: Learned) -> Rows:
     return batch.pending.take(np.diff(counts) > 0)
 
 
-def _affected(work: Merging) -> Affected:
+def _affected(work: Merging) -> clustering.Affected:
     if not work.learned.new or len(work.centers) == 0:
-        return Affected(np.zeros(0, dtype=np.int64), work.centers.stale)
+        return clustering.Affected(np.zeros(0, dtype=np.int64), work.centers.stale)
     found = find_affected(work.session, work.index, work.centers, work.model, work.batch.keys, work.budget)
     weights = np.maximum(work.centers.lengths, 1)
     work.run.metrics["flipped"] = round(float(np.average(found.stale, weights=weights)), 6)
@@ -187,7 +188,7 @@ def _load(work: Merging, left: IntArray, joined: IntArray, renewed: IntArray) ->
 
 
 def _changes(
-    work: Merging, moves: Moves, joining: Entries, homes: IntArray, encoded: Encoded, loaded: Loaded
+    work: Merging, moves: Moves, joining: Entries, homes: IntArray, encoded: Remarked, loaded: Loaded
 ) -> tuple[Centers, Merged]:
     """Turn homes into changes of lists, items and centers."""
     index, batch, entries = work.index, work.batch, loaded.entries
@@ -197,13 +198,15 @@ def _changes(
     moved = entries.take(goes).moved(moves.new[move[goes]])
     leaving |= goes
     joining = join_entries(index, [joining, moved])
-    change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded.remarked)
+    change = change_lists(index, entries, leaving, joining, loaded.renewed, encoded)
     put = Items(batch.rows.keys, homes).joined([Items(moved.keys, moved.centers)])
     gone = np.concatenate([batch.gone[member(batch.gone, batch.items.keys)], loaded.missing])
-    renewed = np.union1d(loaded.renewed, encoded.lists)
+    renewed = np.union1d(loaded.renewed, encoded.centers)
     run = work.run
     run.lists += len(renewed)
-    run.rows_encoded += len(encoded.keys) + int(np.count_nonzero(np.isin(entries.centers, loaded.renewed)))
+    run.rows_encoded += len(encoded.keys.values) + int(
+        np.count_nonzero(np.isin(entries.centers, loaded.renewed))
+    )
     if len(moved):
         run.metrics["moved"] = run.metrics.get("moved", 0) + len(moved)
     after = _recount(work, moves.centers, entries, leaving, joining, encoded, renewed)
@@ -248,7 +251,7 @@ def _recount(
     entries: Entries,
     leaving: npt.NDArray[np.bool_],
     joining: Entries,
-    encoded: Encoded,
+    encoded: Remarked,
     renewed: IntArray,
 ) -> Centers:
     """Lengths, samples and versions of the lists after the change."""
@@ -260,13 +263,13 @@ def _recount(
     stale[at], versions[at], sampled[at] = 0, work.version, 0
     changed = centers.with_(lengths=lengths, stale=stale, versions=versions, sampled=sampled)
     kept = entries.take(~leaving & np.isin(entries.centers, renewed))
-    codes_of = work.model.codes_of
+    again, codes_of = centers.find(encoded.centers), work.model.codes_of
     return _resample(
         changed,
         np.unique(entries.keys[leaving]),
-        np.concatenate([joined, centers.find(kept.centers), centers.find(encoded.centers)]),
-        np.concatenate([joining.keys, kept.keys, encoded.keys]),
-        np.concatenate([codes_of(joining.marks), codes_of(kept.marks), encoded.codes]),
+        np.concatenate([joined, centers.find(kept.centers), np.repeat(again, encoded.keys.lengths)]),
+        np.concatenate([joining.keys, kept.keys, encoded.keys.values]),
+        codes_of(np.concatenate([joining.marks, kept.marks, encoded.marks.values])),
         np.random.default_rng([int(work.index.options["seed"]), work.version, 1]),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foh_pg.geometry import Geometry, Vectors
+from foh_pg.geometry import Geometry
 from foh_pg.model.model import Model
 from foh_pg.model.ranking import Ranking
 from foh_pg.postgres.binary_copy import FLOAT8, INT4, Array, HalfVector, Nullable, Text, Vector
@@ -56,9 +56,9 @@ class Served:
 def read_served(session: Session, index: IndexRow) -> Served:
     """Read the model that is served from the tables that searches and triggers read, in one snapshot."""
     learned, trained, scale, mean, ranking, placed, first_center = session.one(PRESENT_MODEL)
-    parts = [*session.copy_out(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])]
-    _, weights, bias = (np.concatenate(column) for column in zip(*parts, strict=True))
-    names, projection = _read_labels(session, index, len(weights))
+    _, weights, bias = session.read_all(PROJECTION, [INT4, Vector(index.dimensions), FLOAT8])
+    # What a label adds is zeros where that is null.
+    names, (projection, _) = session.read_all(LABELS, [Text(index.encoding), Nullable(Vector(len(weights)))])
     model = Model(
         weights=weights,
         bias=bias,
@@ -66,27 +66,19 @@ def read_served(session: Session, index: IndexRow) -> Served:
         scale=scale,
         trained=trained,
         label_weight=float(index.options["label_weight"]),
-        labels=names,
+        labels=tuple(names.tolist()),
         label_projection=projection,
-        geometry=_read_geometry(session, index),
+        geometry=read_geometry(session, Geometry.plain(index.dimensions, index.geometry, index.distance)),
         ranking=Ranking.from_dict(ranking),
         signed=index.labels is not None,
     )
-    ((keys,),) = session.copy_out(FAR, [Array(index.keys.column)])
+    (keys,) = session.read_all(FAR, [Array(index.keys.column)])
     far = index.keys.read(keys.values)
     return Served(model, learned, learned == FIRST, Placed(placed, first_center), far)
 
 
-def _read_labels(session: Session, index: IndexRow, bits: int) -> tuple[tuple[str, ...], Vectors]:
-    """The dictionary, and what each label adds: zeros where that is null."""
-    parts = [*session.copy_out(LABELS, [Text(index.encoding), Nullable(Vector(bits))])]
-    names = tuple(name for part in parts for name in part[0].tolist())
-    none = np.zeros((0, bits), dtype=np.float32)
-    return names, np.concatenate([none, *(part[1][0] for part in parts)])
-
-
-def _read_geometry(session: Session, index: IndexRow) -> Geometry:
-    plain = Geometry.plain(index.dimensions, index.geometry, index.distance)
-    columns = [HalfVector(len(plain.signs)), Vector(plain.bits), FLOAT8]
-    ((signs, threshold, reach),) = session.copy_out(GEOMETRY, columns)
-    return replace(plain, signs=signs[0], threshold=threshold[0], reach=float(reach[0]))
+def read_geometry(session: Session, like: Geometry) -> Geometry:
+    """The geometry that is served, of as many dimensions and bits as another one."""
+    columns = [HalfVector(len(like.signs)), Vector(like.bits), FLOAT8]
+    signs, threshold, reach = session.read_all(GEOMETRY, columns)
+    return replace(like, signs=signs[0], threshold=threshold[0], reach=float(reach[0]))
