@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -120,16 +120,25 @@ def numbered(about: Description, alias: str = "") -> list[sql.SQL]:
     return [sql.SQL(f"{alias}key{number}") for number in range(1, len(about.key) + 1)]
 
 
-def is_row(about: Description, key: Any) -> tuple[sql.Composed, dict[str, Any]]:
-    """The condition that a row of the table has this key, and its parameters."""
-    parts = [
-        sql.SQL("{} OPERATOR(pg_catalog.=) {}::{}").format(
-            quoted(column), sql.Placeholder(f"key{number}"), type_
-        )
-        for number, (column, type_) in enumerate(zip(about.key, key_types(about), strict=True), 1)
+def parameters(about: Description, key: Any) -> dict[str, Any]:
+    """The values of a key, by the names key1, key2, ..."""
+    return {f"key{number}": value for number, value in enumerate(key_values(about, key), 1)}
+
+
+def parts(about: Description) -> list[sql.Composed]:
+    """These parameters, each with its type."""
+    return [
+        sql.SQL("{}::{}").format(sql.Placeholder(f"key{number}"), type_)
+        for number, type_ in enumerate(key_types(about), 1)
     ]
-    values = enumerate(key_values(about, key), 1)
-    return sql.SQL(" AND ").join(parts), {f"key{number}": value for number, value in values}
+
+
+def is_key(about: Description, columns: Iterable[sql.SQL]) -> sql.Composed:
+    """The condition that columns have these values."""
+    pairs = zip(columns, parts(about), strict=True)
+    return sql.SQL(" AND ").join(
+        sql.SQL("{} OPERATOR(pg_catalog.=) {}").format(column, part) for column, part in pairs
+    )
 
 
 def function(index: str, suffix: str) -> sql.SQL:
@@ -149,7 +158,7 @@ def named(arguments: Mapping[str, Any]) -> sql.Composed:
 
 
 def invoke(name: str, arguments: Mapping[str, Any]) -> Call:
-    """All rows and columns of one of the functions that all indexes share."""
+    """All rows and columns of a function of schema foh."""
     statement = sql.SQL("SELECT * FROM {}({})").format(quoted("foh", name), named(arguments))
     return Call(statement, dict(arguments))
 
@@ -193,9 +202,7 @@ def describe(index: str) -> Call:
 
 
 def search(index: str, query: npt.ArrayLike, k: int, options: SearchOptions) -> Call:
-    arguments = {"query": PackedVector(query), **search_arguments(k, options)}
-    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "search"), named(arguments))
-    return Call(statement, arguments)
+    return invoke(f"{index}_search", {"query": PackedVector(query), **search_arguments(k, options)})
 
 
 def search_many(
@@ -224,11 +231,6 @@ def search_like(index: str, about: Description, key: Any, k: int, options: Searc
         # The search is asked for a row more, and would not notice.
         raise InputError(f"k is {k}, it must be 1 or more")
     arguments = search_arguments(k + 1, options)
-    row, values = is_row(about, key)
-    same = sql.SQL(" AND ").join(
-        sql.SQL("{} OPERATOR(pg_catalog.=) {}::{}").format(column, sql.Placeholder(value), type_)
-        for column, value, type_ in zip(numbered(about, "r."), values, key_types(about), strict=True)
-    )
     statement = sql.SQL(
         "SELECT {}, r.distance, r.score"
         " FROM (SELECT {}::{} AS query FROM {} WHERE {} AND {} IS NOT NULL OFFSET 0) s"
@@ -239,14 +241,14 @@ def search_like(index: str, about: Description, key: Any, k: int, options: Searc
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
-        row,
+        is_key(about, map(quoted, about.key)),
         quoted(about.embedding),
         function(index, "search"),
         named(arguments),
         COMMA.join(numbered(about)),
-        same,
+        is_key(about, numbered(about, "r.")),
     )
-    return Call(statement, {**arguments, **values, "limit": k})
+    return Call(statement, {**arguments, **parameters(about, key), "limit": k})
 
 
 def labels(index: str, about: Description, query: npt.ArrayLike, k: int, without: Any = None) -> Call:
@@ -274,43 +276,34 @@ def key_argument(
     """A key as a further argument of a function; one of several columns is a row of the index's own type."""
     if key is None:
         return sql.SQL(""), {}
-    values = {f"key{number}": value for number, value in enumerate(key_values(about, key), 1)}
+    values = parameters(about, key)
     if len(values) == 1:
         return sql.SQL(", {} => {}").format(sql.Identifier(name), sql.Placeholder("key1")), values
-    parts = [
-        sql.SQL("{}::{}").format(sql.Placeholder(value), type_)
-        for value, type_ in zip(values, key_types(about), strict=True)
-    ]
     row = sql.SQL(", {} => ROW({})::{}").format(
-        sql.Identifier(name), COMMA.join(parts), function(index, "key")
+        sql.Identifier(name), COMMA.join(parts(about)), function(index, "key")
     )
     return row, values
 
 
 def embedding(about: Description, key: Any) -> Call:
     """The vector of a row, where the caller sees one of that key."""
-    row, values = is_row(about, key)
     statement = sql.SQL("SELECT {}::{} FROM {} WHERE {}").format(
         quoted(about.embedding),
         quoted(about.vector_schema, "vector"),
         sql.SQL(about.source.replace("%", "%%")),
-        row,
+        is_key(about, map(quoted, about.key)),
     )
-    return Call(statement, values)
+    return Call(statement, parameters(about, key))
 
 
 def candidates(index: str, query: npt.ArrayLike, probes: int | None) -> Call:
-    arguments = given({"query": PackedVector(query), "probes": probes})
-    statement = sql.SQL("SELECT * FROM {}({})").format(function(index, "candidates"), named(arguments))
-    return Call(statement, arguments)
+    return invoke(f"{index}_candidates", given({"query": PackedVector(query), "probes": probes}))
 
 
 def explain(index: str, query: npt.ArrayLike, k: int, options: SearchOptions) -> Call:
     asked = search_arguments(k, options)
     asked.pop("max_distance", None)
-    arguments = {"query": PackedVector(query), **asked}
-    statement = sql.SQL("SELECT step, value FROM {}({})").format(function(index, "explain"), named(arguments))
-    return Call(statement, arguments)
+    return invoke(f"{index}_explain", {"query": PackedVector(query), **asked})
 
 
 def status(index: str) -> Call:
