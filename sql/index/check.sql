@@ -3,7 +3,7 @@
 -- foh: function check, called by updaters
 -- Compares source, stream and lists in one snapshot. One row of output per violation. Every row is read and its geometry bits
 -- are computed again, the learned codes only of some thousand rows. part, parts: only the keys of one part of several.
-CREATE OR REPLACE FUNCTION {check}(part int DEFAULT 0, parts int DEFAULT 1)
+CREATE OR REPLACE FUNCTION {self}(part int DEFAULT 0, parts int DEFAULT 1)
 RETURNS TABLE (promise int, problem text, key text, center int, detail text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -145,7 +145,7 @@ $body$;
 -- Compares source, stream and lists in one snapshot and queues the keys in which they differ. Keys only, without bits
 -- or tombstones: a search or an update that reads such an entry looks at the row as it is then, so that a writer who commits meanwhile,
 -- with a lower sequence number, is not undone.
-CREATE OR REPLACE FUNCTION {repair}() RETURNS TABLE (missing bigint, gone bigint, changed bigint)
+CREATE OR REPLACE FUNCTION {self}() RETURNS TABLE (missing bigint, gone bigint, changed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.

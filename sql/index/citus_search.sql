@@ -4,7 +4,7 @@
 -- What a search compares before and after it has asked the nodes, and where the shards are. If version, last and placements have not
 -- changed, no pull has taken anything out of the inbox and no shard has moved in between. Numbers of placements only grow, so their sum
 -- grows with every move. whole: all shards are known. The arrays have a place for each shard, in the order of the hashes in them.
-CREATE OR REPLACE FUNCTION {moment}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean,
+CREATE OR REPLACE FUNCTION {self}(OUT version bigint, OUT last bigint, OUT placements numeric, OUT whole boolean,
                                     OUT shards bigint[], OUT inboxes bigint[], OUT tokens {home ~}[], OUT firsts int[], OUT nodes int[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -24,7 +24,7 @@ $body$;
 
 -- foh: function exact, if distributed, called by readers
 -- The answer where the lists cannot give a full one: every shard sends its nearest rows.
-CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 10
 -- Citus needs the values of the parameters to plan a statement.
@@ -41,7 +41,7 @@ $body$;
 
 -- foh: function only_shard, if distributed, called by readers
 -- The only shard that has rows for which a filter may hold, as Citus plans the statement; null where there are several, or none.
-CREATE OR REPLACE FUNCTION {only_shard}(filter text, params jsonb) RETURNS bigint
+CREATE OR REPLACE FUNCTION {self}(filter text, params jsonb) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $body$
 DECLARE
@@ -60,7 +60,7 @@ $body$;
 -- The search of a distributed table: the same look-up as in any other search, on the coordinator, then one call for each node that has
 -- shards (see node_read), which reads the rows found and those that wait there. VOLATILE, so that each step sees what is committed when
 -- it begins. The search compares the moment before with the moment after, and begins again where something changed in between.
-CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
                                     recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS SETOF {result}
@@ -200,7 +200,7 @@ $body$;
 -- foh: function candidates, if distributed, called by readers
 -- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights; and the rows that wait in the
 -- inbox. The score is an estimate from the bits alone, null for rows that wait and where the lists cannot answer; there is no distance.
-CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql VOLATILE ROWS 1000 COST 10000
 SET search_path = pg_catalog, pg_temp{iso_dates}

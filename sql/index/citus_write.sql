@@ -95,7 +95,7 @@ $body$;
 -- foh: function record_shards, if distributed
 -- Writes down which shards the table has, which shard of the inbox lies beside each, and a value of the distribution column that leads to it. Does nothing where that
 -- is written down already: the shards change when one is split, not when one moves.
-CREATE OR REPLACE FUNCTION {record_shards}() RETURNS void
+CREATE OR REPLACE FUNCTION {self}() RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off{iso_dates}
@@ -130,7 +130,7 @@ $body$;
 
 -- foh: function inbox_keys, if distributed, called by readers
 -- The keys that wait in the inbox.
-CREATE OR REPLACE FUNCTION {inbox_keys}() RETURNS SETOF {key_type}
+CREATE OR REPLACE FUNCTION {self}() RETURNS SETOF {key_type}
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
@@ -147,7 +147,7 @@ $body$;
 
 -- foh: function inbox_stat, if distributed, called by updaters
 -- How many entries wait in the inbox, and since when.
-CREATE OR REPLACE FUNCTION {inbox_stat}(OUT entries bigint, OUT since timestamptz)
+CREATE OR REPLACE FUNCTION {self}(OUT entries bigint, OUT since timestamptz)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on
@@ -162,7 +162,7 @@ $body$;
 -- foh: function source_rows, if distributed
 -- The table, or the row of a key, for statements that join them with tables of foh: Citus would send such a statement to the nodes,
 -- where foh is not.
-CREATE OR REPLACE FUNCTION {source_rows}(key {key_type} DEFAULT NULL) RETURNS SETOF {source}
+CREATE OR REPLACE FUNCTION {self}(key {key_type} DEFAULT NULL) RETURNS SETOF {source}
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -185,7 +185,7 @@ $body$;
 
 -- foh: function rows, if distributed, called by updaters
 -- As the other one of this name. The nodes do not know the type of the key, and send its columns.
-CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
+CREATE OR REPLACE FUNCTION {self}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
 RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included , included_# ~})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -222,7 +222,7 @@ $body$;
 
 -- foh: function found_labels, if distributed, called by readers
 -- The labels of rows that were found, with the rights of the caller, and the place of each row among the keys.
-CREATE OR REPLACE FUNCTION {found_labels}(keys {key_type}[]) RETURNS TABLE (place int, names text[])
+CREATE OR REPLACE FUNCTION {self}(keys {key_type}[]) RETURNS TABLE (place int, names text[])
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp{iso_dates}
 -- Citus needs the values of the parameters to plan a statement.
@@ -245,7 +245,7 @@ $body$;
 -- to the stream, the second, given what the first returned, deletes them from the inbox. Between the two a key is in both, which is
 -- harmless; it is never in neither. The rows are read after the entries, so that each is at least as new as its entry. keys_only: leave
 -- the bits out, for a caller that reads all rows afterwards anyway.
-CREATE OR REPLACE FUNCTION {pull}(most int, keys_only boolean DEFAULT false) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION {self}(most int, keys_only boolean DEFAULT false) RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -281,7 +281,7 @@ $body$;
 
 -- foh: function pulled, if distributed, called by updaters
 -- The second step of a pull: deletes entries that are committed in the stream from the inbox.
-CREATE OR REPLACE FUNCTION {pulled}(entries uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION {self}(entries uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = on

@@ -3,7 +3,7 @@
 -- foh: function candidates, called by readers
 -- The rows in the lists of the nearest centers, for the caller to order, read with the caller's rights.
 -- The score is an estimate from the bits alone, null where the lists cannot answer; there is no distance.
-CREATE OR REPLACE FUNCTION {candidates}(query {vector}.vector, probes int DEFAULT NULL)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, probes int DEFAULT NULL)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1000 COST 10000
 SET search_path = pg_catalog, pg_temp
@@ -32,7 +32,7 @@ $body$;
 
 -- foh: function explained, called by readers
 -- The part of explain that reads our tables. share, condition: about so many rows pass a condition, and how that is answered.
-CREATE OR REPLACE FUNCTION {explained}(query {vector}.vector, k int, probes int, shortlist int, labels float8, recall float8, share float8, condition text)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, probes int, shortlist int, labels float8, recall float8, share float8, condition text)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -89,7 +89,7 @@ $body$;
 -- foh: function explain, called by readers
 -- How a search would be answered: the centers probed, the entries read, and the fallback taken, if any. It runs with the rights of the
 -- caller and has no SET search_path: PostgreSQL may run parts of a filter when it plans it.
-CREATE OR REPLACE FUNCTION {explain}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                      labels float8 DEFAULT NULL, recall float8 DEFAULT NULL, match jsonb DEFAULT NULL, filter text DEFAULT NULL, params jsonb DEFAULT NULL)
 RETURNS TABLE (step text, value text)
 LANGUAGE plpgsql STABLE
@@ -138,7 +138,7 @@ $body$;
 
 -- foh: function describe, called by readers and updaters
 -- What a client must know of the index to call its functions; open to its readers, who may not read foh.index.
-CREATE OR REPLACE FUNCTION {describe}()
+CREATE OR REPLACE FUNCTION {self}()
 RETURNS TABLE (source text, key text[], key_types text[], embedding text, labels text, dimensions int, bits int, distance text,
                version bigint, vector_schema text, vector_type oid, include text[])
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1

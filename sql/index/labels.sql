@@ -4,7 +4,7 @@
 -- The chance that a row has each of some labels, by their shares of its neighbors' votes and by its learned code, as held-out rows
 -- have shown it (foh_pg/updater/chances.py). The shares themselves where no held-out row was asked yet.
 -- The code leans towards a label as far as the label's projection says; labels that nothing was learned of do not count.
-CREATE OR REPLACE FUNCTION {chances}(query {vector}.vector, names text[], shares float8[]) RETURNS float8[]
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, names text[], shares float8[]) RETURNS float8[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -45,7 +45,7 @@ $body$;
 -- the nearest rows is wrong among the labels, so the search reads what the default recall takes, also where a plain search reads less.
 -- without: a row that has no vote, for a suggestion to a row that has labels already. Runs with the rights of the caller: only labels
 -- of rows that the caller can see count.
-CREATE OR REPLACE FUNCTION {labels}(query {vector}.vector, k int DEFAULT 3, without {key_type} DEFAULT NULL)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int DEFAULT 3, without {key_type} DEFAULT NULL)
 RETURNS TABLE (label text, chance float8, neighbors int)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 3 COST 10000
 SET search_path = pg_catalog, pg_temp
@@ -98,7 +98,7 @@ $body$;
 -- foh: function suggest, called by readers
 -- Labels for rows that have none: the k likeliest of each, for as many rows as wanted, in the order of the key and after after_key. A row
 -- for which nothing can be said has one line without a label, so that the last key always leads on to the next rows.
-CREATE OR REPLACE FUNCTION {suggest}(k int DEFAULT 3, wanted int DEFAULT 1000, after_key {key_type} DEFAULT NULL)
+CREATE OR REPLACE FUNCTION {self}(k int DEFAULT 3, wanted int DEFAULT 1000, after_key {key_type} DEFAULT NULL)
 RETURNS TABLE (key {key_type}, label text, chance float8, neighbors int)
 LANGUAGE plpgsql STABLE ROWS 3000 COST 10000
 SET search_path = pg_catalog, pg_temp
@@ -128,7 +128,7 @@ $body$;
 
 -- foh: function labels_answer, called by updaters
 -- What is suggested, with the rights of the table's owner, for an updater that measures the index.
-CREATE OR REPLACE FUNCTION {labels_answer}(query {vector}.vector, k int, without {key_type}) RETURNS TABLE (label text, chance float8, neighbors int)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, without {key_type}) RETURNS TABLE (label text, chance float8, neighbors int)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off

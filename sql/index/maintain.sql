@@ -5,7 +5,7 @@
 -- page after a key, a sample, or a part of the rows that never train. x is null where the embedding cannot be used; only a
 -- page has such rows. The first 32 bits of a digest of the key decide what is held out and the second 32 bits what is
 -- sampled, so that one does not depend on the other.
-CREATE OR REPLACE FUNCTION {rows}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
+CREATE OR REPLACE FUNCTION {self}(keys {key_type}[] DEFAULT NULL, after {key_type} DEFAULT NULL, wanted int DEFAULT NULL,
                                   sampled bigint DEFAULT 4294967296, held_out bigint DEFAULT 4294967296)
 RETURNS TABLE (key {key_type}, x {vector}.vector, labels text[]{included , included_# ~})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -40,7 +40,7 @@ $body$;
 -- foh: function unchanged, called by updaters
 -- The number of rows of the source that have an embedding, or 0 where counted is false; null where the source no longer looks
 -- as the index recorded it.
-CREATE OR REPLACE FUNCTION {unchanged}(counted boolean DEFAULT false) RETURNS bigint
+CREATE OR REPLACE FUNCTION {self}(counted boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
@@ -60,7 +60,7 @@ $body$;
 -- foh: function follow, called by updaters
 -- Queues the keys that partitions took with them or brought along; foh._follow calls it.
 -- lost: a partition was emptied or is gone. attached: partitions with rows that no trigger may have seen.
-CREATE OR REPLACE FUNCTION {follow}(lost boolean, attached oid[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION {self}(lost boolean, attached oid[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Where a policy hides rows, reading fails: rows that are not seen would be taken for gone.
@@ -102,7 +102,7 @@ $body$;
 -- answer. lists: all rows of the probed lists. bits: the nearest rows by geometry bits, among which the labels then choose.
 -- shortlist: the rows whose exact distance is computed.
 -- nearest: the answer of a search that no label takes part in. exact: what that answer would be at best. match: as in a search, for these three.
-CREATE OR REPLACE FUNCTION {answer}(query {vector}.vector, k int, step text DEFAULT 'answer', match jsonb DEFAULT NULL) RETURNS {key_type}[]
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, step text DEFAULT 'answer', match jsonb DEFAULT NULL) RETURNS {key_type}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -124,7 +124,7 @@ $body$;
 
 -- foh: function condition, called by updaters
 -- How many rows a condition lets pass, and how such a search is answered, as explain says it to readers.
-CREATE OR REPLACE FUNCTION {condition}(query {vector}.vector, k int, match jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, match jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$

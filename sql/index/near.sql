@@ -4,7 +4,7 @@
 -- Whether the lists of the index can answer a search; fallback is a code that says why not (see foh._fallback). A plain
 -- SQL function that returns a table, so that it is inlined.
 -- unplaced: keys that neither a list nor a center leads to, those of far rows among them. A search must read their rows from the source.
-CREATE OR REPLACE FUNCTION {state}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
+CREATE OR REPLACE FUNCTION {self}() RETURNS TABLE (version bigint, truncated bigint, unplaced {key_type}[], fallback text)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT s.version, s.truncated, s.unplaced,
@@ -38,7 +38,7 @@ $body$;
 -- The halves of the vector are added and subtracted again and again, the second one turned by half as much each time.
 -- A loop of PL/pgSQL: a recursive query takes as long to run, and far longer to plan. SET would cost every row, so all names have
 -- their schema.
-CREATE OR REPLACE FUNCTION {quantize}(x {vector}.vector, signs {vector}.vector, threshold {vector}.vector, query boolean) RETURNS bit[]
+CREATE OR REPLACE FUNCTION {self}(x {vector}.vector, signs {vector}.vector, threshold {vector}.vector, query boolean) RETURNS bit[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $body$
 #variable_conflict use_variable
@@ -90,7 +90,7 @@ $body$;
 -- column: an expression would be computed again for every center.
 -- Distance and center make up one number, since PostgreSQL compares single numbers faster: the distance in front, and the center, below
 -- 2 ^ 31, behind it. A double holds both exactly.
-CREATE OR REPLACE FUNCTION {home}(geometry bit) RETURNS TABLE (center int)
+CREATE OR REPLACE FUNCTION {self}(geometry bit) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT n.center
@@ -108,7 +108,7 @@ $body$;
 -- found by the first, as for the home of a row: otherwise a search by the vector of a row might not look into the area of its home.
 -- So the home of a row is not always the first of these for its own vector, and yet among the first: foh.check counts the rows of which it is not.
 -- Inlined and sorted as in the function above.
-CREATE OR REPLACE FUNCTION {nearest_centers}(geometry bit, above bit, below bit, wanted int) RETURNS TABLE (center int)
+CREATE OR REPLACE FUNCTION {self}(geometry bit, above bit, below bit, wanted int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT (n.both - floor(n.both / 2147483648::float8) * 2147483648::float8)::int
@@ -122,7 +122,7 @@ $body$;
 
 -- foh: function read_by
 -- The centers whose lists a search by the vector of a row reads, with so many probes.
-CREATE OR REPLACE FUNCTION {read_by}(x {vector}.vector, probes int) RETURNS TABLE (center int)
+CREATE OR REPLACE FUNCTION {self}(x {vector}.vector, probes int) RETURNS TABLE (center int)
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $body$
     SELECT n.center
@@ -353,7 +353,7 @@ $body$;
 -- the farther away are the nearest of them, and the more lists are read. bits: the distance as the bits estimate it; null for keys that
 -- must be read from the source. leans: by how many times its distance a row is put back. scale: what a distance is divided by to compare
 -- with an estimate from bits.
-CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+CREATE OR REPLACE FUNCTION {self}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
                                   again boolean, share float8 DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 {near_body}
@@ -362,7 +362,7 @@ CREATE OR REPLACE FUNCTION {near}(vector {vector}.vector, k int, INOUT probes in
 -- The same for a search with a condition on included columns or labels. tests: see foh._matched. worth: more lists than that cost more than to
 -- read all rows that pass from the source, where fallback 'few' sends a search. In the body of this function the
 -- placeholders of foh._matching_names have a meaning, in that of near they are empty: so a search without a condition pays nothing for them.
-CREATE OR REPLACE FUNCTION {near_matching}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
+CREATE OR REPLACE FUNCTION {self}(vector {vector}.vector, k int, INOUT probes int, shortlist int, recall float8, dial float8, times bigint,
                                   again boolean, share float8 DEFAULT NULL, tests jsonb DEFAULT NULL, worth int DEFAULT NULL, OUT keys {key_type}[], OUT bits int[], OUT leans float8[], OUT ranked int, OUT exhausted boolean,
                                   OUT scale float8, OUT fallback text)
 {near_body}

@@ -4,7 +4,7 @@
 -- The factor of the learned weights that the argument labels of a search stands for: none at 0, one at a half, fifty near 1; option dial where it is null.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
-CREATE OR REPLACE FUNCTION {dial_factor}(labels float8) RETURNS float8
+CREATE OR REPLACE FUNCTION {self}(labels float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $body$
     SELECT {dial_factor_of}
@@ -14,7 +14,7 @@ $body$;
 -- The distance of a row from a query, by the index's metric, as the operators of pgvector give it.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
-CREATE OR REPLACE FUNCTION {exact_distance}(x {vector}.vector, query {vector}.vector) RETURNS float8
+CREATE OR REPLACE FUNCTION {self}(x {vector}.vector, query {vector}.vector) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $body$
     SELECT {exact_distance_of}
@@ -25,7 +25,7 @@ $body$;
 -- times farther away, so a row at distance 0 stays first. A negative inner product grows, too.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
-CREATE OR REPLACE FUNCTION {score}(distance float8, lean float8) RETURNS float8
+CREATE OR REPLACE FUNCTION {self}(distance float8, lean float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $body$
     SELECT $1 OPERATOR(pg_catalog.+) (coalesce($2, 0::pg_catalog.float8) OPERATOR(pg_catalog.*) pg_catalog.abs($1))
@@ -35,7 +35,7 @@ $body$;
 -- The score of a row of which only the estimate from bits is known: on the scale of the exact distance.
 -- A plain SQL function without SET, so that it is inlined. It is parsed under the search_path of the caller, so it names every
 -- operator with its schema.
-CREATE OR REPLACE FUNCTION {bit_score}(distance int) RETURNS float8
+CREATE OR REPLACE FUNCTION {self}(distance int) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $body$
     SELECT $1::pg_catalog.float8 OPERATOR(pg_catalog.*) {bit_distance}
@@ -65,7 +65,7 @@ $body$;
 
 -- foh: function exact, called by readers
 -- The answer where the lists cannot give a full one: the source itself, ordered by the exact distance.
-CREATE OR REPLACE FUNCTION {exact}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, filter text, params jsonb, max_distance float8)
 RETURNS SETOF {result}
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 -- A scan is wanted here; the search that calls this function has switched scans off for its lookups.
@@ -89,7 +89,7 @@ $body$;
 -- foh: function exact_few, called by readers
 -- The answer where few rows pass a condition: these rows, found by whatever index the application has for it, in the order of the exact distance.
 -- Null where more than most rows pass, whatever PostgreSQL has estimated. asked_rows: see the fragment of that name.
-CREATE OR REPLACE FUNCTION {exact_few}(query {vector}.vector, k int, asked_rows text, params jsonb, max_distance float8, most bigint,
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, asked_rows text, params jsonb, max_distance float8, most bigint,
                                        OUT keys {key_type}[], OUT distances float8[])
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET plan_cache_mode = force_generic_plan
@@ -118,7 +118,7 @@ $body$;
 -- foh: function rank_matching, called by readers
 -- Those of the keys whose rows fulfil tests (see foh._matched), ranked, with the rights of the caller. search does the same by a statement that has the
 -- condition as text, and must be planned every time; this one is planned once.
-CREATE OR REPLACE FUNCTION {rank_matching}(query {vector}.vector, k int, tests jsonb, max_distance float8, scale float8, bits int[], leans float8[],
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int, tests jsonb, max_distance float8, scale float8, bits int[], leans float8[],
                                            INOUT keys {key_type}[], OUT distances float8[], OUT scores float8[])
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -200,7 +200,7 @@ $body$;
 -- the rows are ordered by, the distance and what the labels add to it.
 -- There is no SET search_path: the filter must see the functions that its author sees. So our own code
 -- names every operator and function with its schema.
-CREATE OR REPLACE FUNCTION {search}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
+CREATE OR REPLACE FUNCTION {self}(query {vector}.vector, k int DEFAULT 10, probes int DEFAULT NULL, shortlist int DEFAULT NULL,
                                     filter text DEFAULT NULL, params jsonb DEFAULT NULL, labels float8 DEFAULT NULL,
                                     recall float8 DEFAULT NULL, max_distance float8 DEFAULT NULL, match jsonb DEFAULT NULL)
 RETURNS SETOF {result}

@@ -2,22 +2,22 @@
 
 -- foh: type key, if record_key
 -- A key of several columns, as all tables of the index hold it.
-CREATE TYPE {key} AS ({each k# ~});
+CREATE TYPE {self} AS ({each k# ~});
 
 -- foh: table projection
 -- One row per bit of the learned code: the bit of x is 1 where weights . x - bias + (what the labels add) >= 0.
-CREATE TABLE {projection} (
+CREATE TABLE {self} (
     bit     int PRIMARY KEY,
     weights {vector}.vector({dimensions}) NOT NULL,
     bias    float8 NOT NULL,
     mask    bit({bits}) NOT NULL
 );
 -- A short value would be packed, and unpacked again by every comparison.
-ALTER TABLE {projection} ALTER COLUMN mask SET STORAGE PLAIN;
+ALTER TABLE {self} ALTER COLUMN mask SET STORAGE PLAIN;
 
 -- foh: table quantizer
 -- How geometry bits are made of a row: one row, which changes only when all lists are made again.
-CREATE TABLE {quantizer} (
+CREATE TABLE {self} (
     -- Tables in a publication FOR ALL TABLES need a primary key.
     one       boolean PRIMARY KEY DEFAULT true CHECK (one),
     -- The sign that each number is taken with, before all are turned.
@@ -28,12 +28,12 @@ CREATE TABLE {quantizer} (
     reach     float8 NOT NULL DEFAULT 1
     -- What fits a page stays in it, so that nothing has to be looked up in another table. Signs can be compressed, thresholds cannot.
 ) WITH (toast_tuple_target = 8160);
-ALTER TABLE {quantizer} ALTER COLUMN threshold SET STORAGE MAIN;
+ALTER TABLE {self} ALTER COLUMN threshold SET STORAGE MAIN;
 
 -- foh: table area
 -- Two levels: a search compares the areas first, then the centers of the nearest areas. Each stands in parts that fit a page: the
 -- areas with their bits in area 0, the centers of an area with their bits in the area of that number.
-CREATE TABLE {area} (
+CREATE TABLE {self} (
     area     int NOT NULL,
     part     int NOT NULL,
     ids      int[] NOT NULL,
@@ -42,11 +42,11 @@ CREATE TABLE {area} (
     CHECK (cardinality(ids) = cardinality(geometry))
 ) WITH (toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
-ALTER TABLE {area} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
+ALTER TABLE {self} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL;
 
 -- foh: table center
 -- What the updater knows of a center beside its bits.
-CREATE TABLE {center} (
+CREATE TABLE {self} (
     center    int PRIMARY KEY,
     length    int NOT NULL DEFAULT 0 CHECK (length >= 0),
     -- The version that last encoded the members, and the share of their bits estimated to have flipped since.
@@ -59,7 +59,7 @@ CREATE TABLE {center} (
 -- foh: table list
 -- Arrays, not rows: a quarter of the bytes, and a fifth of the WAL. A part fits a page (see foh_pg/tables/page_parts.py): nothing that a
 -- search reads has to be fetched from TOAST.
-CREATE TABLE {list} (
+CREATE TABLE {self} (
     center   int NOT NULL,
     part     int NOT NULL,
     ids      {key_type}[] NOT NULL,
@@ -72,13 +72,13 @@ CREATE TABLE {list} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05,
         toast_tuple_target = 8160);
 -- Bits do not compress; reading them must not try.
-ALTER TABLE {list} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
+ALTER TABLE {self} ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN geometry SET STORAGE EXTERNAL,
     ALTER COLUMN marks SET STORAGE EXTERNAL;
 
 -- foh: table sample
 -- What only the updater needs to know of a center: the length at which splitting its list was tried in vain, and a few members
 -- with their codes as stored, by which the updater sees how stale the list is without reading it.
-CREATE TABLE {sample} (
+CREATE TABLE {self} (
     center int PRIMARY KEY,
     tried  int NOT NULL DEFAULT 0,
     ids    {key_type}[] NOT NULL,
@@ -87,21 +87,21 @@ CREATE TABLE {sample} (
 
 -- foh: table item
 -- The way from a deleted or updated key to the list that holds it.
-CREATE TABLE {item} (
+CREATE TABLE {self} (
     key  {key_type} NOT NULL,
     home int NOT NULL,
     {item_key}
     -- Room beside a row for its next home.
 ) WITH (fillfactor = 90);
 -- Tables in a publication FOR ALL TABLES need a primary key, or this.
-ALTER TABLE {item} REPLICA IDENTITY FULL;
+ALTER TABLE {self} REPLICA IDENTITY FULL;
 
 -- foh: table stream
 -- Append-only: queue, memtable and tombstones in one. op: u(psert), d(elete), t(runcate), r(esync: the source must be
 -- read again), l(abels: the row's labels in a table of their own changed, or, with version -1, a partition took the row along).
 -- An entry is found by its center. Centers below the model's first_center are gone: such entries, and those without bits
 -- (version 0, center 0), are read by every search.
-CREATE TABLE {stream} (
+CREATE TABLE {self} (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key        {key_type},
     op         "char" NOT NULL CHECK (op IN ('u', 'd', 't', 'r', 'l')),
@@ -117,12 +117,12 @@ CREATE TABLE {stream} (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1,
         autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off, toast.vacuum_truncate = off);
 -- No further columns: PostgreSQL might scan an index that holds whole entries from end to end, instead of looking up a key.
-CREATE INDEX ON {stream} (center);
+CREATE INDEX ON {self} (center);
 -- Tells whether a key has a newer entry. Texts stand alone: with seq beside it, one as long as a key can be would not fit the index.
 -- As a part of a row, it would not even fit alone: there the index holds hashes.
-CREATE INDEX ON {stream} USING {stream_key};
+CREATE INDEX ON {self} USING {stream_key};
 -- Tells whether any entry replaces another, which TRUNCATE was the last, and whether a resync is due.
-CREATE INDEX ON {stream} (op, seq) WHERE NOT fresh;
+CREATE INDEX ON {self} (op, seq) WHERE NOT fresh;
 
 -- foh: table shard, if distributed
 -- The shards of a distributed table. inbox: the shard of the inbox beside this one; token: a value of the distribution column that leads
@@ -131,7 +131,7 @@ CREATE TABLE {shard} (shard bigint PRIMARY KEY, inbox bigint NOT NULL, token {ho
 
 -- foh: type result
 -- What a search returns. A type of its own, so that the key keeps its name even where a parameter has the same name.
-CREATE TYPE {result} AS ({each @ ~}, {distance_name} float8, {score_name} float8);
+CREATE TYPE {self} AS ({each @ ~}, {distance_name} float8, {score_name} float8);
 
 -- foh: script first_model
 -- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.

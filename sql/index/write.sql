@@ -3,7 +3,7 @@
 -- foh: function place
 -- The bits and the home of a row, or 0 if there is no center yet.
 -- A plain SQL function, so that it is inlined: bits, home and version then share the snapshot of one statement.
-CREATE OR REPLACE FUNCTION {place}(x {vector}.vector, labels text[]) RETURNS TABLE (geometry bit, marks bit, center int)
+CREATE OR REPLACE FUNCTION {self}(x {vector}.vector, labels text[]) RETURNS TABLE (geometry bit, marks bit, center int)
 LANGUAGE sql STABLE
 AS $body$
     SELECT r.geometry, r.marks, coalesce((SELECT n.center FROM {home}(r.geometry) n), 0)
@@ -36,7 +36,7 @@ $body$;
 -- else from its list. No row where the key has neither, where the table was emptied or must be read again, and for a null key.
 -- The caller has just written the row, and so has waited for all other transactions that wrote it; an older snapshot shows version, home and bits
 -- as they belong together. Under SERIALIZABLE these lookups could abort the writer, so there the row is placed again.
-CREATE OR REPLACE FUNCTION {known_place}(key {key_type}) RETURNS TABLE (version bigint, center int, geometry bit, marks bit)
+CREATE OR REPLACE FUNCTION {self}(key {key_type}) RETURNS TABLE (version bigint, center int, geometry bit, marks bit)
 LANGUAGE sql STABLE
 AS $body$
     SELECT coalesce(t.version, (SELECT i.version FROM foh.index i WHERE i.id = {id})), coalesce(t.center, l.home),
@@ -56,7 +56,7 @@ $body$;
 -- The stream entry of one key and its row; x is null where the row is gone or cannot be indexed. first: the key may be new to
 -- the index. A far row has an entry without bits or home, so that searches read the row itself. A plain SQL function, so that it is
 -- inlined, as place in it is.
-CREATE OR REPLACE FUNCTION {record}(key {key_type}, x {vector}.vector, labels text[], first boolean)
+CREATE OR REPLACE FUNCTION {self}(key {key_type}, x {vector}.vector, labels text[], first boolean)
 RETURNS TABLE (op "char", version bigint, center int, geometry bit, marks bit, fresh boolean)
 LANGUAGE sql STABLE
 AS $body$
@@ -76,7 +76,7 @@ $body$;
 -- Whether the tables of the index still look as recorded; null where the index is gone. Called first by every trigger:
 -- no ALTER of the application's table may make its writes fail. A table that is not the index's own is refused.
 -- Written out for each index, since every statement that writes to the source pays for it.
-CREATE OR REPLACE FUNCTION {intact}(relation oid) RETURNS boolean
+CREATE OR REPLACE FUNCTION {self}(relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE{shows_shards}
 AS $body$
 DECLARE
@@ -131,7 +131,7 @@ EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHER
 -- plan, which may have been cached for one row and a table of one page: each row is looked up by key, and JIT is off.
 -- Rows are taken as they were written. Where a trigger of the application has written to the table within another write
 -- (setting foh.nested), a later write of the transaction may have the older image: then rows are read from the source.
-CREATE OR REPLACE FUNCTION {capture}() RETURNS trigger
+CREATE OR REPLACE FUNCTION {self}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
@@ -224,7 +224,7 @@ $body$;
 -- The trigger of the table that holds the labels: notes the keys of the source whose labels changed. It reads no row of the
 -- source: an embedding that another transaction is writing cannot be seen here, and an entry made of the old one would hide
 -- the new one. Searches pass over these entries; the next update encodes the rows with their labels.
-CREATE OR REPLACE FUNCTION {capture_labels}() RETURNS trigger
+CREATE OR REPLACE FUNCTION {self}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off

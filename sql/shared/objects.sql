@@ -1,7 +1,7 @@
 -- Makes the tables and functions of an index from the templates in sql/index/, and drops them.
 
 -- Fills the {placeholders} of a template in one pass: a column named "{source}" stays what it is. {source_text} is {source} as a literal, and an
--- option without a value is NULL. {each ...}, {row ...}, {home ...} and {included ...} are patterns: see foh._pattern. Names of columns and
+-- option without a value is NULL. {self} is the object that a template makes. {each ...}, {row ...}, {home ...} and {included ...} are patterns: see foh._pattern. Names of columns and
 -- tables may have anything in them. So nothing is filled in a comment, which a line break in a name would end; and the quotes $body$ and
 -- $sql$ of the template get a tag that is in no name.
 CREATE OR REPLACE FUNCTION foh._render(template text, names jsonb) RETURNS text
@@ -83,8 +83,8 @@ DECLARE
     names constant jsonb := foh._names(i);
     t record;
 BEGIN
-    FOR t IN SELECT m.body FROM foh._templates(i) m WHERE m.kind IN ('table', 'type') OR m.name = 'first_model' ORDER BY m.at LOOP
-        EXECUTE foh._render(t.body, names);
+    FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind IN ('table', 'type') OR m.name = 'first_model' ORDER BY m.at LOOP
+        EXECUTE foh._render(t.body, names || jsonb_build_object('self', names -> t.name));
     END LOOP;
     -- Rows that fit a page stay in it: reading them out of TOAST costs three times as much.
     IF i.dimensions <= 2000 THEN
@@ -123,7 +123,8 @@ DECLARE
     t record;
 BEGIN
     FOR t IN SELECT m.name, m.body FROM foh._templates(i) m WHERE m.kind = 'function' ORDER BY m.at LOOP
-        PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE WHEN t.name IN ('near_matching', 'rank_matching') THEN matching ELSE plain END));
+        PERFORM foh._make_function(names ->> t.name, foh._render(t.body, CASE WHEN t.name IN ('near_matching', 'rank_matching') THEN matching ELSE plain END
+                                                                         || jsonb_build_object('self', names -> t.name)));
     END LOOP;
     -- A function that has no successor stays: the index may have labels again.
     PERFORM foh._drop_outdated(ARRAY(SELECT o.oid FROM foh._functions(i.name) o JOIN pg_proc n ON n.pronamespace = o.pronamespace AND n.proname = o.proname AND n.oid <> o.oid), before);

@@ -73,7 +73,9 @@ def test_functions_for_distributed_tables_can_be_made(database: Database, key: s
         if name in names and kind == "fragment":
             # Empty where nothing is matched.
             continue
-        [(text,)] = owner.execute("SELECT foh._render(%s::text, %s::jsonb)", [body, Json(names)]).fetchall()
+        [(text,)] = owner.execute(
+            "SELECT foh._render(%s::text, %s::jsonb)", [body, Json({**names, "self": names.get(name)})]
+        ).fetchall()
         if kind == "fragment":
             names[name] = text
         else:
