@@ -34,9 +34,6 @@ ROWS_PER_AREA = 512
 LIST_ROWS = 100
 AREA_CENTERS = 40
 
-# Lists that a search of a table of a million rows reads; that of a larger one reads no more.
-MOST_PROBES = 10
-
 
 class Levels(NamedTuple):
     """Areas, centers, and which area each center lies in."""
@@ -75,21 +72,6 @@ def target_centers(rows: int, fixed: int | None = None) -> int:
     if fixed is not None:
         return fixed
     return max(1, round(max(math.pow(rows, 2 / 3), rows / LIST_ROWS)))
-
-
-def default_probes(centers: int) -> int:
-    """How many lists a search reads unless told otherwise.
-
-    The more centers there are, the more lists neighbors are spread over, but many centers also follow the
-    rows more closely. Where the table is small, lists are short, and about two hundred rows are read.
-
-    Examples
-    --------
-    >>> [default_probes(centers) for centers in (0, 10, 100, 239, 960, 1533, 7878, 100_000)]
-    [1, 10, 20, 13, 7, 8, 9, 10]
-    """
-    most = max(centers, 1)
-    return min(most, round(max(min(1.05 * math.log(most), MOST_PROBES), 200 / math.sqrt(most))))
 
 
 def target_areas(centers: int) -> int:
