@@ -141,31 +141,29 @@ class Model:
     def signatures(self, labels: Ragged) -> CodeArray:
         """Bit `number % 64` is 1 for each label of a row that the dictionary has."""
         bits = np.zeros((labels.rows, SIGNATURE_BITS), dtype=bool)
-        ids = self.label_ids(labels)
-        known = ids >= 0
-        bits[np.repeat(np.arange(labels.rows), labels.lengths)[known], ids[known] % SIGNATURE_BITS] = True
+        rows, numbers = self._known(labels)
+        bits[rows, numbers % SIGNATURE_BITS] = True
         return pack(bits)
 
     def _anchors(self, labels: Ragged) -> Any:
         """Which label each row has, as a sparse matrix of zeros and ones; None where labels add nothing."""
         if self.label_weight == 0 or not self.takes_part.any():
             return None
-        ids = self.label_ids(labels)
-        known = np.flatnonzero(ids >= 0)
-        known = known[self.takes_part[ids[known]]]
-        row = np.repeat(np.arange(labels.rows), labels.lengths)[known]
-        ones = np.ones(len(known), dtype=np.float32)
-        matrix = sparse.csr_matrix((ones, (row, ids[known])), shape=(labels.rows, len(self.labels)))
+        rows, numbers = self._known(labels)
+        used = self.takes_part[numbers]
+        ones = np.ones(np.count_nonzero(used), dtype=np.float32)
+        shape = (labels.rows, len(self.labels))
+        matrix = sparse.csr_matrix((ones, (rows[used], numbers[used])), shape=shape)
         # A name that a row has twice counts once.
         matrix.sum_duplicates()
         matrix.data[:] = 1
         return matrix
 
-    def label_ids(self, labels: Ragged) -> npt.NDArray[np.int64]:
-        """The number of each label of all rows, end to end; -1 where the dictionary does not have it."""
-        numbers = self.numbers
-        names = labels.values.tolist()
-        return np.fromiter((numbers.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+    def _known(self, labels: Ragged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The row and the number of each label that the dictionary has."""
+        numbers, names = self.numbers, labels.values.tolist()
+        found = np.fromiter((numbers.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+        return np.repeat(np.arange(labels.rows), labels.lengths)[found >= 0], found[found >= 0]
 
     # -- saved form ----------------------------------------------------------------------------------------
 

@@ -170,7 +170,7 @@ $body$;
                   SELECT translate(v.votes, '0123456789', CASE WHEN v.votes LIKE '%9%' THEN '0000011111' WHEN v.votes LIKE '%8%' OR v.votes LIKE '%7%' THEN '0000111111'
                                                                WHEN v.votes LIKE '%6%' OR v.votes LIKE '%5%' THEN '0001111111'
                                                                WHEN v.votes LIKE '%4%' OR v.votes LIKE '%3%' THEN '0011111111' ELSE '0111111111' END)::varbit
-                         || {zeros} AS labels
+                         || 0::bit({bits}) AS labels
                   -- Signatures are added as if they were decimal numbers: each digit of the sum counts the votes of a label. So there are nine voters.
                   FROM (SELECT lpad(sum(substring(e.marks FROM 1 FOR {signature_bits})::text::numeric)::text, {signature_bits}, '0') AS votes
                         FROM (SELECT f.marks FROM found f WHERE f.marks > {code_mask}
@@ -282,7 +282,7 @@ BEGIN
     SELECT {scale_of_scores}, m.status <> 'ready' OR m.small OR NOT foh._intact_in_plan({recorded})
                OR m.has_far OR EXISTS (SELECT FROM {stream} t WHERE t.center < m.first_center),
            EXISTS (SELECT FROM {stream} t), EXISTS (SELECT FROM {stream} t WHERE NOT t.fresh),
-           m.ranked, m.probes, m.weight_code, m.lean, q.looks, {signature_zeros}::varbit || coalesce(m.code, {zeros})::varbit,
+           m.ranked, m.probes, m.weight_code, m.lean, q.looks, {signature_zeros}::varbit || coalesce(m.code, 0::bit({bits}))::varbit,
            ARRAY(SELECT n.center FROM {nearest_centers}(q.geometry, q.above, q.below, m.probes) n)
     INTO scale, unusual, streamed, replaced, ranked, probes, weight_code, lean, looks, query_marks, centers
     FROM (SELECT m.status, m.scale, m.small, m.far IS NOT NULL AS has_far, m.first_center, m.lean, m.weight_code,

@@ -136,7 +136,7 @@ CREATE TYPE {self} AS ({each @ ~}, {distance_name} float8, {score_name} float8);
 -- foh: script first_model
 -- The model before any row is known: random hyperplanes through the origin, the same for the same seed, and thresholds of zero.
 INSERT INTO {projection} (bit, weights, bias, mask)
-SELECT b.bit, {vector}.l2_normalize(w.weights), 0, set_bit({zeros}, b.bit, 1)
+SELECT b.bit, {vector}.l2_normalize(w.weights), 0, set_bit(0::bit({bits}), b.bit, 1)
 FROM generate_series(0, {bits} - 1) AS b (bit),
      LATERAL (SELECT array_agg(sqrt(-2 * ln(u.first)) * cos(2 * pi() * u.second) ORDER BY u.at)::{vector}.vector AS weights
               FROM (SELECT n AS at,

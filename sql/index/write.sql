@@ -13,7 +13,7 @@ AS $body$
             SELECT a.signature,
                    (SELECT coalesce(bit_or(p.mask) FILTER (
                                WHERE -(p.weights OPERATOR({vector}.<#>) $1) - p.bias + coalesce(a.lean * a.anchor[p.bit + 1], 0) >= 0),
-                           {zeros})
+                           0::bit({bits}))
                     FROM {projection} p) AS code
             FROM (
                 SELECT l.anchor, l.signature,

@@ -136,7 +136,6 @@ BEGIN
         'label_column', coalesce(label, ''),
         'dimensions', i.dimensions,
         'bits', i.bits,
-        'zeros', format('B''%s''', repeat('0', i.bits)),
         'to_vector', to_vector,
         'labels_read', labels_read,
         'labels_of', coalesce(labels_of, labels_read),
