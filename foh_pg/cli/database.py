@@ -44,7 +44,8 @@ def open_connection(dsn: str | None) -> psycopg.Connection:
         if dsn is not None:
             raise
         raise FohError(
-            f"{error} Name the database with --dsn, or with libpq's environment variables (PGHOST, ...)"
+            f"{str(error).strip().rstrip('.?')}. Name the database with --dsn, or with libpq's environment "
+            "variables (PGHOST, ...)"
         ) from error
 
 

@@ -176,7 +176,7 @@ class TestConnection:
         monkeypatch.setenv("PGHOST", "/nowhere")
         result = CliRunner().invoke(app, [command])
         assert result.exit_code == 1
-        assert re.fullmatch(r"foh-pg: .*/nowhere.* Name the database with --dsn.*\n", result.stderr)
+        assert re.fullmatch(r"foh-pg: .*/nowhere.*\w\. Name the database with --dsn.*\n", result.stderr)
 
     def test_version(self) -> None:
         assert CliRunner().invoke(app, ["--version"]).stdout == f"foh-pg {foh_pg.__version__}\n"
