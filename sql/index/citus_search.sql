@@ -113,6 +113,9 @@ BEGIN
     {refuse_arguments}
     path := pg_catalog.current_setting('search_path');
     IF filter IS NOT NULL THEN
+        IF pg_catalog.to_regclass({source_text}) IS NULL THEN
+            PERFORM foh._refuse_changed({name});
+        END IF;
         -- The filter must fit between brackets here and between parentheses on the nodes. Text that closes one of them does not fit
         -- the other, so only a single expression passes.
         EXECUTE $sql$SELECT FROM (SELECT $1 AS params) v CROSS JOIN LATERAL (SELECT ARRAY[

@@ -17,7 +17,7 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from foh_pg import Index, updater
-from foh_pg.errors import InputError
+from foh_pg.errors import BuildError, InputError
 from foh_pg.postgres.connect import connect
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
 from foh_pg.watcher.watch import Settings, Watcher
@@ -431,6 +431,38 @@ def test_a_table_that_is_not_distributed_any_more(cluster: Cluster, owner: psyco
     index = build_index(cluster, owner)
     insert(owner, range(100, 110))
     assert [nearest(index, number) for number in (1, 105)] == [1, 105]
+
+
+def test_a_table_that_was_dropped(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    owner.execute("DROP TABLE digit CASCADE")
+    searches: tuple[dict[str, Any], ...] = ({}, {"filter": "id = 1"}, {"match": {"labels": ["1"]}})
+    for arguments in searches:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="drop_index"):
+            index.search(digits()[0][1], **arguments)
+    with pytest.raises(BuildError, match="was dropped"):
+        updater.update(cluster.dsn(), "digits")
+    with pytest.raises(psycopg.errors.UndefinedTable, match="was dropped"):
+        owner.execute("SELECT foh.refresh('digits')")
+    owner.execute("SELECT foh.drop_index('digits')")
+
+
+def test_an_updater_that_died_in_a_pull(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    """What it took is in the stream, and still in the inbox."""
+    index = built(cluster, owner)
+    insert(owner, range(400, 440))
+    owner.execute("SELECT foh.digits_pull(25)")
+    assert owner.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (25,)
+    owner.execute("DELETE FROM digit WHERE id BETWEEN 400 AND 419")
+    owner.execute(
+        "UPDATE digit SET embedding = %s WHERE id BETWEEN 420 AND 439", [vector(digits()[0][1100])]
+    )
+    for _ in ("died", "updated"):
+        assert sorted(m.key for m in index.search(digits()[0][0], 1000)) == [*range(400), *range(420, 440)]
+        assert {m.key for m in index.search(digits()[0][1100], 20, labels=0)} == set(range(420, 440))
+        sound(owner)
+        updater.update(cluster.dsn(), "digits")
+    assert inbox(owner) == 0
 
 
 def test_nothing_is_left_on_any_node(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
