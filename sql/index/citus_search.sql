@@ -85,7 +85,7 @@ DECLARE
     again boolean := false;
     matched pg_catalog.record;
     -- What the lists can tell of match; and filter and match in SQL, for the nodes.
-    tests jsonb;
+    tests pg_catalog.jsonb;
     condition pg_catalog.text;
     -- The values that match asks the distribution column for; the only shard that Citus finds the filter to need; and the shards to ask.
     homes {home ~}[];

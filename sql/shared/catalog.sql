@@ -98,6 +98,15 @@ AS $function$
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation
 $function$;
 
+-- A type that a key or an included column may have, as templates write it. Some are names and not words of the language: another
+-- search_path could hide them.
+CREATE OR REPLACE FUNCTION foh._written_type(type regtype) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT CASE WHEN type IN ('text'::regtype, 'uuid'::regtype, 'date'::regtype) THEN 'pg_catalog.' ELSE '' END || type::text
+$function$;
+
 -- The collation of a column as a clause, so that two columns of different collations can be compared; '' for types
 -- without one.
 CREATE OR REPLACE FUNCTION foh._collate(relation oid, column_name name) RETURNS text

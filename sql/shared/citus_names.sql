@@ -81,7 +81,7 @@ BEGIN
         'included_recorded', quote_literal(columns.present),
         -- The values that a condition asks the distribution column for, out of its tests (see foh._matched): their shards alone are asked. Null
         -- where it asks for none.
-        'homes_asked', CASE WHEN columns.home_at IS NULL THEN 'NULL' ELSE format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.home_at, home_type) END,
+        'homes_asked', CASE WHEN columns.home_at IS NULL THEN 'NULL' ELSE format('(tests OPERATOR(pg_catalog.->>) ''%s among'')::%s[]', columns.home_at, foh._written_type(home_type)) END,
         -- A text as long as a key can be would not fit an index with another column beside it.
         'inbox_identity', CASE WHEN i.key_types && ARRAY['text', 'varchar']::regtype[] THEN 'REPLICA IDENTITY FULL'
                                ELSE format('ADD PRIMARY KEY (%s, entry)', (SELECT string_agg('k' || at, ', ' ORDER BY at) FROM generate_series(1, cardinality(i.key)) at)) END,

@@ -74,9 +74,7 @@ BEGIN
         END IF;
         included := included || jsonb_build_object(
             'name', a.attname, 'attnum', a.attnum, 'declared', format_type(a.atttypid, a.atttypmod), 'kept', kept,
-            'type', CASE WHEN enum THEN format_type(foh._base_type(a.atttypid), NULL)
-                         -- These are names and not words of the language: another search_path could hide them.
-                         WHEN kept IN ('text', 'uuid', 'date') THEN 'pg_catalog.' || kept ELSE kept END,
+            'type', CASE WHEN enum THEN format_type(foh._base_type(a.atttypid), NULL) ELSE foh._written_type(kept::regtype) END,
             'enum', enum, 'values', foh._enum_values(foh._base_type(a.atttypid)),
             'slot', coalesce((before ->> 'slot')::int, slots), 'filled', coalesce((before ->> 'filled')::boolean, old IS NULL));
     END LOOP;

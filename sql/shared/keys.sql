@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION foh._key_type(i foh.index) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT CASE WHEN foh._has_record_key(i) THEN format('foh.%I', i.name || '_key') ELSE i.key_types[1]::text END
+    SELECT CASE WHEN foh._has_record_key(i) THEN format('foh.%I', i.name || '_key') ELSE foh._written_type(i.key_types[1]) END
 $function$;
 
 -- The columns that an argument names: a column as it is called, or several as an array.
@@ -164,7 +164,7 @@ BEGIN
     SELECT jsonb_build_object(
         'has_record_key', as_row,
         'key_type', foh._key_type(i),
-        'key_columns', jsonb_agg(jsonb_build_object('number', k.at, 'name', foh._quoted(k.name), 'type', k.type, 'labels_key', foh._quoted(k.labels_key), 'collation', k.collation) ORDER BY k.at),
+        'key_columns', jsonb_agg(jsonb_build_object('number', k.at, 'name', foh._quoted(k.name), 'type', foh._written_type(k.type), 'labels_key', foh._quoted(k.labels_key), 'collation', k.collation) ORDER BY k.at),
         'given_as_k', string_agg(format('pg_catalog.unnest($%s) AS k%s', k.at + 5, k.at), ', ' ORDER BY k.at),
         's_is_among', CASE WHEN count(*) = 1 THEN min(format('s.%I = ANY ($1%s)', k.name, k.collation))
                            ELSE format('(%s) IN (SELECT * FROM unnest(%s))', string_agg(format('s.%I', k.name), ', ' ORDER BY k.at), string_agg(format('$%s', k.at), ', ' ORDER BY k.at)) END,

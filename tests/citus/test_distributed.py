@@ -6,7 +6,7 @@ import random
 import string
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from tests.support.distributed import (
     pull,
     sound,
 )
+from tests.support.traps import set_traps
 from tests.support.waiting import until
 
 
@@ -238,6 +239,46 @@ def test_columns_of_any_name(cluster: Cluster, owner: psycopg.Connection[Any]) -
         updater.update(cluster.dsn(), "digits")
     owner.execute("DELETE FROM digit WHERE params = 'p2'")
     assert len(index.search(vectors[8], 100)) == 80
+
+
+FORMS = (
+    "",
+    ", shortlist => 0",
+    ", recall => 1",
+    ", max_distance => 0.1",
+    """, filter => 's.price OPERATOR(pg_catalog.<) 100'""",
+    """, filter => 's.id OPERATOR(pg_catalog.=) (params OPERATOR(pg_catalog.->>) ''id'')', params => '{"id": "3"}'""",
+    """, match => '{"price": -1}'""",
+    """, match => '{"id": ["3", "4"], "labels": ["3"]}'""",
+)
+
+
+def test_a_hostile_search_path(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    distribute(owner, key="text")
+    insert(owner, range(300))
+    build_index(cluster, owner, include=["price", "id"])
+    insert(owner, range(300, 340))
+    query = vector(digits()[0][310])
+    searches = [f"SELECT * FROM foh.digits_search(%s, 20{form})".encode() for form in FORMS]
+    expected = [owner.execute(search, [query]).fetchall() for search in searches]
+    assert all(expected)
+    with ExitStack() as traps:
+        for node in cluster.nodes:
+            superuser = psycopg.connect(cluster.node_dsn(node, None), autocommit=True)
+            superuser.execute("SET citus.enable_ddl_propagation = off; SET client_min_messages = warning")
+            set_traps(superuser)
+            traps.callback(superuser.execute, "DROP SCHEMA evil CASCADE")
+        # A new session: its plans and its functions are compiled under the hostile path.
+        victim = cluster.connect()
+        victim.execute("SET search_path = evil, pg_catalog")
+        victim.execute("INSERT INTO public.digit VALUES ('new', %s, 'x')", [query])
+        victim.execute("UPDATE public.digit SET label = 'y' WHERE id OPERATOR(pg_catalog.=) 'new'")
+        victim.execute("DELETE FROM public.digit WHERE id OPERATOR(pg_catalog.=) 'new'")
+        assert [victim.execute(search, [query]).fetchall() for search in searches] == expected
+        assert victim.execute("SELECT * FROM foh.digits_labels(%s, 1)", [query]).fetchall()
+        assert len(victim.execute("SELECT * FROM foh.digits_candidates(%s)", [query]).fetchall()) > 20
+    updater.update(cluster.dsn(), "digits")
+    sound(owner)
 
 
 def test_rights_and_policies(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
@@ -454,9 +495,7 @@ def test_an_updater_that_died_in_a_pull(cluster: Cluster, owner: psycopg.Connect
     owner.execute("SELECT foh.digits_pull(25)")
     assert owner.execute("SELECT count(*) FROM foh.digits_stream").fetchone() == (25,)
     owner.execute("DELETE FROM digit WHERE id BETWEEN 400 AND 419")
-    owner.execute(
-        "UPDATE digit SET embedding = %s WHERE id BETWEEN 420 AND 439", [vector(digits()[0][1100])]
-    )
+    owner.execute("UPDATE digit SET embedding = %s WHERE id BETWEEN 420 AND 439", [vector(digits()[0][1100])])
     for _ in ("died", "updated"):
         assert sorted(m.key for m in index.search(digits()[0][0], 1000)) == [*range(400), *range(420, 440)]
         assert {m.key for m in index.search(digits()[0][1100], 20, labels=0)} == set(range(420, 440))

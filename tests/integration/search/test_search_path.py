@@ -7,49 +7,14 @@ import pytest
 
 from tests.support.postgres import Database
 from tests.support.shop import Shop, text, vectors
+from tests.support.traps import set_traps
 
 QUERY = vectors(1, seed=5)[0]
-
-OPERATORS = {
-    "integer": ("=", "<>", "<", ">", "+", "*", "-", "/", "%%"),
-    "bigint": ("=", "<>", "<", ">", "+", "*", "-", "/"),
-    "double precision": ("=", "<>", "<", ">", "+", "*", "-", "/"),
-    "text": ("=", "<>", "<", ">", "||"),
-    "name": ("=", "||"),
-    "oid": ("=", "<>"),
-    "extensions.vector": ("<=>", "<->", "<#>", "="),
-    "extensions.halfvec": ("<#>",),
-    "bit": ("<~>", "=", "#"),
-    "anyarray": ("||", "="),
-}
-FUNCTIONS = {
-    "unnest": "anyarray", "array_agg": "anynonarray", "cardinality": "anyarray", "length": "bit",
-    "vector_dims": "extensions.vector", "l2_normalize": "extensions.vector", "format": "text", "count": "integer",
-    "quote_literal": "text", "abs": "double precision", "array_ndims": "anyarray", "bit_or": "bit",
-    "to_regclass": "text", "sum": "integer", "trunc": "double precision", "to_regprocedure": "text",
-}  # fmt: skip
-TYPES = ("float8", "text", "jsonb", "record", "name", "vector", "bool", "int4", "int8", "regclass")
 
 
 @pytest.fixture
 def evil(shop: Shop, superuser: psycopg.Connection) -> psycopg.Connection:
-    """A schema full of traps: whatever in it is called raises an error."""
-    superuser.execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO PUBLIC")
-    body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a trap was called'; END $$"
-    for number, (type_name, symbols) in enumerate(OPERATORS.items()):
-        for at, symbol in enumerate(symbols):
-            returns = "boolean" if symbol in ("=", "<>", "<", ">") else type_name
-            superuser.execute(
-                f"CREATE FUNCTION evil.o{number}_{at}({type_name}, {type_name}) RETURNS {returns} {body}"
-            )
-            superuser.execute(
-                f"CREATE OPERATOR evil.{symbol.replace('%%', '%')} "
-                f"(LEFTARG = {type_name}, RIGHTARG = {type_name}, FUNCTION = evil.o{number}_{at})"
-            )
-    for name, argument in FUNCTIONS.items():
-        superuser.execute(f"CREATE FUNCTION evil.{name}({argument}) RETURNS int {body}")
-    for name in TYPES:
-        superuser.execute(f"CREATE DOMAIN evil.{name} AS char(1) CHECK (false)")
+    set_traps(superuser)
     return superuser
 
 
@@ -102,6 +67,17 @@ def test_types_of_embeddings_under_a_hostile_path(new_shop, evil, database: Data
         victim = shop.seen_by(database.connect("app_owner"))
         victim.execute_text("SET search_path = evil, pg_catalog, public")
         assert victim.search(QUERY, 50) == before
+
+
+@pytest.mark.parametrize("key_type", ["text", "uuid", "date"])
+def test_types_of_keys_under_a_hostile_path(new_shop, evil, database: Database, key_type: str) -> None:
+    form = {"text": "{}", "uuid": "00000000-0000-0000-0000-0000000000{}", "date": "2026-01-{}"}[key_type]
+    shop = new_shop(index="i", source="public.t", key_type=key_type)
+    shop.fill([form.format(number) for number in range(10, 30)], vectors(20))
+    expected = [shop.search(QUERY, 20), shop.search(QUERY, 20, filter="true")]
+    victim = shop.seen_by(database.connect("app_owner"))
+    victim.execute_text("SET search_path = evil, pg_catalog, public")
+    assert [victim.search(QUERY, 20), victim.search(QUERY, 20, filter="true")] == expected
 
 
 def in_state(shop: Shop, state: str) -> Shop:
