@@ -127,7 +127,7 @@ BEGIN
         PERFORM foh._refuse_changed({name});
     ELSE
         SELECT w.share, w.most INTO share, most
-        FROM foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) {asked_rows}, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+        FROM foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) {asked_rows}, params), foh._rows_of({item_text}::pg_catalog.regclass), k, {dimensions},
             CASE WHEN {dial_factor}(labels) OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL) w;
         answered := pg_catalog.format('by the statistics of PostgreSQL about %s %% of the rows pass: ', pg_catalog.round((100::pg_catalog.float8 OPERATOR(pg_catalog.*) share)::pg_catalog.numeric, 2))
             OPERATOR(pg_catalog.||) CASE WHEN most IS NULL THEN answered ELSE 'these are read by an index of the application, or a scan, and ranked exactly' END;

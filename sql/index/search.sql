@@ -263,7 +263,7 @@ BEGIN
             END IF;
         END IF;
         asked_rows := {asked_rows};
-        way := foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) asked_rows, params), pg_catalog.pg_relation_size({item_text}), k, {dimensions},
+        way := foh._way(foh._planned('SELECT FROM ' OPERATOR(pg_catalog.||) asked_rows, params), foh._rows_of({item_text}::pg_catalog.regclass), k, {dimensions},
             -- Rows that are read exactly are ranked by distance alone, as in a small index.
             CASE WHEN dial OPERATOR(pg_catalog.>) 0::pg_catalog.float8 THEN {exact_rows} END, filter IS NOT NULL);
         share := way.share;

@@ -99,6 +99,19 @@ BEGIN
 END
 $function$;
 
+-- foh: function _rows_of, called by readers
+-- About how many rows a table of items has, by its size, which is always up to date, and by how many rows a page had when the table was last
+-- vacuumed. Before that it is taken to have 150, as with a key of one number. A plain SQL function without SET, so that it is inlined. It is parsed under the
+-- search_path of the caller, so it names every operator with its schema.
+CREATE OR REPLACE FUNCTION foh._rows_of(item oid) RETURNS float8
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT pg_catalog.pg_relation_size(c.oid)::pg_catalog.float8 OPERATOR(pg_catalog./) 8192::pg_catalog.float8
+           OPERATOR(pg_catalog.*) CASE WHEN c.reltuples OPERATOR(pg_catalog.>) 0::pg_catalog.float4 AND c.relpages OPERATOR(pg_catalog.>) 0
+                                       THEN c.reltuples OPERATOR(pg_catalog./) c.relpages::pg_catalog.float8 ELSE 150::pg_catalog.float8 END
+    FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) $1
+$function$;
+
 -- foh: function _way, called by readers
 -- How a search with a condition is answered, by the plan that PostgreSQL has for the condition alone. share: about so many of all rows pass, and
 -- the fewer, the more lists must be read. most: not null where it is cheaper to read all rows that pass, by the indexes of the application,
@@ -106,14 +119,13 @@ $function$;
 -- to read all rows that pass.
 -- Costs are in microseconds, as measured on one machine: it is their proportions that count. A row that is read costs the more the more
 -- dimensions it has, a scan as PostgreSQL says, a row looked up in vain 4, a list 4 and .12 for each of its entries.
--- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. item_bytes: the size of the table of
--- items, of which a page holds about 150. It is always up to date, unlike statistics.
-CREATE OR REPLACE FUNCTION foh._way(plan json, item_bytes bigint, k int, dimensions int, limited bigint, filtered boolean, OUT share float8, OUT most bigint, OUT worth int)
+-- filtered: the lists cannot tell which rows pass. limited: do so only where at most so many rows pass. indexed: how many rows the index has.
+CREATE OR REPLACE FUNCTION foh._way(plan json, indexed float8, k int, dimensions int, limited bigint, filtered boolean, OUT share float8, OUT most bigint, OUT worth int)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    total constant float8 := greatest(item_bytes * 150 / 8192, 1);
+    total constant float8 := greatest(indexed, 1);
     passing constant float8 := greatest((plan #>> '{0,Plan,Plan Rows}')::float8, 1);
     scanned constant float8 := CASE WHEN plan::text LIKE '%"Seq Scan"%' THEN 5 * (plan #>> '{0,Plan,Total Cost}')::float8 ELSE 0 END;
     by_table constant float8 := 250 + scanned + passing * (1.5 + 0.004 * dimensions);

@@ -84,7 +84,7 @@ class TestReaders:
         ).fetchall()
         assert {name for (name,) in allowed} == {
             "_intact_in_plan", "_match_column", "_match_enum", "_match_labels", "_match_value", "_matched",
-            "_planned", "_refuse_changed", "_refuse_if_changed", "_refuse_renamed", "_refuse_search", "_way",
+            "_planned", "_refuse_changed", "_refuse_if_changed", "_refuse_renamed", "_refuse_search", "_rows_of", "_way",
             "items_search", "items_candidates", "items_explain",
             "items_explained",
             "items_near", "items_nearmatching", "items_rankmatching", "items_exact", "items_exactfew", "items_exactdistance", "items_score", "items_bitscore", "items_dialfactor",

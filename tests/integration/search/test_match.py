@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import re
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from foh_pg.updater import build, update
+from foh_pg.updater import build, rebuild, update
 from tests.support.postgres import Database
 from tests.support.shop import exact_distance, text, vectors
 
@@ -461,6 +462,21 @@ def test_explain_says_which_way(goods: Goods) -> None:
         told = dict(rows)
         assert "of the rows" in told["condition"]
         assert told["recall"] == "0.9 of the ten nearest that pass wanted"
+
+
+def test_explain_counts_the_rows_of_an_index_that_was_built_again(goods: Goods) -> None:
+    """The table of items has twice as many pages then, half of them empty."""
+    built(goods, ["number"])
+    rebuild(goods.dsn, "goods")
+    goods.run("VACUUM ANALYZE public.goods, foh.goods_item")
+    [(share,)] = goods.run("SELECT 100.0 * count(*) FILTER (WHERE number > 5) / count(*) FROM public.goods")
+    [(said,)] = goods.run(
+        "SELECT value FROM foh.goods_explain(%s, match => '{\"number\": {\">\": 5}}') WHERE step = 'condition'",
+        [text(QUERY)],
+    )
+    found = re.search(r"[\d.]+(?= %)", said)
+    assert found
+    assert float(found[0]) == pytest.approx(float(share), rel=0.1)
 
 
 def test_explain_says_how_a_filter_is_answered(goods: Goods, database: Database) -> None:
