@@ -13,23 +13,25 @@ AS $function$
     SELECT b.oid FROM base b WHERE b.typtype <> 'd'
 $function$;
 
--- The values of an enum in their order; null for other types.
+-- The values of an enum, each by the number that PostgreSQL gave it, which stays where a value is renamed.
 CREATE OR REPLACE FUNCTION foh._enum_values(type oid) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT jsonb_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = type
+    SELECT coalesce(jsonb_object_agg(e.oid, e.enumlabel), '{}') FROM pg_enum e WHERE e.enumtypid = type
 $function$;
 
--- Whether an included column, if it is an enum, has the values that were recorded, in their order; new ones may stand between them. Lists keep values by
--- name, and no trigger sees ALTER TYPE ... RENAME VALUE.
+-- Whether an included column, if it is an enum, has the values that were recorded; there may be new ones. Lists keep values by name, and no trigger sees
+-- ALTER TYPE ... RENAME VALUE. The name of a value that was renamed may have been given to a new one. In a restored database the numbers are
+-- others, so names count there.
 CREATE OR REPLACE FUNCTION foh._values_intact(included jsonb) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
     SELECT NOT (included ->> 'enum')::boolean
-           OR included -> 'values' IS NOT DISTINCT FROM (SELECT jsonb_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e
-                                                        WHERE e.enumtypid = to_regtype(included ->> 'type') AND included -> 'values' ? e.enumlabel)
+           OR NOT EXISTS (SELECT v.value FROM jsonb_each_text(included -> 'values') v
+                          EXCEPT SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = to_regtype(included ->> 'type'))
+              AND NOT EXISTS (SELECT FROM pg_enum e WHERE e.enumtypid = to_regtype(included ->> 'type') AND included -> 'values' ->> e.oid::text <> e.enumlabel)
 $function$;
 
 -- The columns that an index includes, as table foh.index keeps them: the column's name and number, its type as declared, the type of a value of it in

@@ -279,7 +279,11 @@ def test_altered_columns_are_followed(goods: Goods) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["ALTER TYPE public.mood RENAME VALUE 'ok' TO 'fine'", "ALTER TYPE public.mood RENAME TO temper"],
+    [
+        "ALTER TYPE public.mood RENAME VALUE 'ok' TO 'fine'",
+        "ALTER TYPE public.mood RENAME VALUE 'ok' TO 'fine'; ALTER TYPE public.mood ADD VALUE 'ok' AFTER 'fine'",
+        "ALTER TYPE public.mood RENAME TO temper",
+    ],
 )
 def test_renamed_enums_are_noticed_and_followed(goods: Goods, statement: str) -> None:
     built(goods, ["mood", "number"])
