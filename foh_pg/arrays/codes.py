@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from foh_pg.errors import InputError
-
 CodeArray = npt.NDArray[np.uint8]
 
 # Distances are made in blocks of at most this many pairs, so that memory stays flat.
@@ -33,81 +31,59 @@ def pack(bits: npt.ArrayLike) -> CodeArray:
     >>> pack([[True, False, False, False, False, False, False, False, True]])
     array([[128, 128]], dtype=uint8)
     """
-    table = np.asarray(bits)
-    if table.ndim != 2:
-        raise InputError(f"bits must be a 2-d array (rows, bits), this one has {table.ndim} dimensions")
-    return np.packbits(table != 0, axis=1)
+    return np.packbits(np.asarray(bits) != 0, axis=1)
 
 
-def unpack(codes: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
+def unpack(codes: CodeArray, bits: int) -> npt.NDArray[np.bool_]:
     """Unpack codes into an (n, bits) array of truth values.
 
     >>> unpack(pack([[1, 0, 1]]), 3)
     array([[ True, False,  True]])
     """
-    return np.unpackbits(check_codes(codes, bits), axis=1, count=bits).astype(bool)
+    return np.unpackbits(codes, axis=1, count=bits).astype(bool)
 
 
-def check_codes(codes: npt.ArrayLike, bits: int | None = None) -> CodeArray:
-    """Return codes as a 2-d array of bytes, or raise an error that says why that is not possible."""
-    array = np.asarray(codes)
-    if array.dtype != np.uint8 or array.ndim != 2:
-        raise InputError(f"codes must be a 2-d array of uint8, not {array.ndim}-d of {array.dtype}")
-    if bits is not None and array.shape[1] != width(bits):
-        raise InputError(
-            f"a code of {bits} bits takes {width(bits)} bytes, these codes have {array.shape[1]}"
-        )
-    return array
-
-
-def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
+def hamming(a: CodeArray, b: CodeArray) -> npt.NDArray[np.uint16]:
     """Hamming distances between every code of `a` and every code of `b`.
 
     >>> hamming(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]))
     array([[0, 3]], dtype=uint16)
     """
-    left, right = _check_pair(a, b)
-    distances = np.empty((len(left), len(right)), dtype=np.uint16)
-    for start, block in hamming_blocks(left, right):
+    distances = np.empty((len(a), len(b)), dtype=np.uint16)
+    for start, block in hamming_blocks(a, b):
         distances[start : start + len(block)] = block
     return distances
 
 
 def hamming_blocks(
-    a: npt.ArrayLike, b: npt.ArrayLike, pairs: int = BLOCK_PAIRS
+    a: CodeArray, b: CodeArray, pairs: int = BLOCK_PAIRS
 ) -> Iterator[tuple[int, npt.NDArray[np.uint16]]]:
     """Yield `(start, distances)` for consecutive blocks of rows of `a` against all of `b`."""
-    left, right = _check_pair(a, b)
-    left_words, right_words = _words(left), _words(right)
-    step = max(1, pairs // max(1, len(right)))
-    for start in range(0, len(left), step):
+    left_words, right_words = _words(a), _words(b)
+    step = max(1, pairs // max(1, len(b)))
+    for start in range(0, len(a), step):
         yield start, _distances(left_words[:, start : start + step], right_words)
 
 
-def hamming_rows(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
+def hamming_rows(a: CodeArray, b: CodeArray) -> npt.NDArray[np.uint16]:
     """Hamming distance between each code of `a` and the code of `b` in the same row."""
-    left, right = _check_pair(a, b)
-    if len(left) != len(right):
-        raise InputError(f"{len(left)} codes cannot be compared row by row with {len(right)}")
-    words = _words(left) ^ _words(right)
-    return np.asarray(np.bitwise_count(words).sum(axis=0), dtype=np.uint16)
+    return np.asarray(np.bitwise_count(_words(a) ^ _words(b)).sum(axis=0), dtype=np.uint16)
 
 
-def hamming_pairs(a: npt.ArrayLike, b: npt.ArrayLike, among: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+def hamming_pairs(a: CodeArray, b: CodeArray, among: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
     """Hamming distance between each code of `a` and some codes of `b`, whose positions are `among` (n, some).
 
     >>> hamming_pairs(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]), np.array([[1, 0]]))
     array([[3, 0]], dtype=uint16)
     """
-    left, right = _check_pair(a, b)
     total = np.zeros(among.shape, dtype=np.uint16)
-    for mine, others in zip(_words(left), _words(right), strict=True):
+    for mine, others in zip(_words(a), _words(b), strict=True):
         total += np.bitwise_count(mine[:, None] ^ others[among])
     return total
 
 
 def nearest(
-    queries: npt.ArrayLike, base: npt.ArrayLike, k: int
+    queries: CodeArray, base: CodeArray, k: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16]]:
     """Find the k nearest codes of each query, and their distances; equal ones keep the order of the base.
 
@@ -115,13 +91,10 @@ def nearest(
     >>> nearest(pack([[1, 1, 1]]), base, 3)
     (array([[1, 0, 2]]), array([[0, 1, 1]], dtype=uint16))
     """
-    left, right = _check_pair(queries, base)
-    if k < 1:
-        raise InputError(f"k must be at least 1, not {k}")
-    k = min(k, len(right))
-    rows = np.empty((len(left), k), dtype=np.int64)
-    distances = np.empty((len(left), k), dtype=np.uint16)
-    for start, block in hamming_blocks(left, right):
+    k = min(k, len(base))
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    distances = np.empty((len(queries), k), dtype=np.uint16)
+    for start, block in hamming_blocks(queries, base):
         stop = start + len(block)
         rows[start:stop] = smallest(block, k)
         distances[start:stop] = np.take_along_axis(block, rows[start:stop], axis=1)
@@ -139,13 +112,6 @@ def smallest(distances: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
         keys = np.partition(keys, k - 1, axis=1)[:, :k]
     keys.sort(axis=1)
     return np.asarray(keys[:, :k] % columns, dtype=np.int64)
-
-
-def _check_pair(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[CodeArray, CodeArray]:
-    left, right = check_codes(a), check_codes(b)
-    if left.shape[1] != right.shape[1]:
-        raise InputError(f"codes of {left.shape[1]} and of {right.shape[1]} bytes cannot be compared")
-    return left, right
 
 
 def _words(codes: CodeArray) -> npt.NDArray[np.uint64]:

@@ -173,10 +173,9 @@ class Session:
     def copy_in(
         self, table: str, names: Sequence[str], columns: Sequence[Column], values: Sequence[Any]
     ) -> int:
-        """Append rows to a table of the index, given by its suffix, or to one of foh, given as foh.name."""
-        target = sql.Identifier(*table.split(".")) if "." in table else sql.SQL(self.names[table])
+        """Append rows to a table of the index, given by its suffix."""
         with self._pinned():
-            return copy_in(self.connection, target, names, columns, values)
+            return copy_in(self.connection, sql.SQL(self.names[table]), names, columns, values)
 
     # -- transactions --------------------------------------------------------------------------------------
 

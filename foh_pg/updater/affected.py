@@ -10,8 +10,8 @@ from foh_pg.model.model import Model
 from foh_pg.runs.session import Session
 from foh_pg.tables.centers import SAMPLE, Centers
 from foh_pg.tables.index_row import IndexRow
-from foh_pg.tables.keys import KeyArray, member, positions
-from foh_pg.tables.source import read_by_key
+from foh_pg.tables.keys import KeyArray, member
+from foh_pg.updater.placing import marks_now
 
 # Members looked at in all: the more lists there are, the fewer of each, so that the cost does not grow.
 MEMBERS = 8192
@@ -29,15 +29,11 @@ def find_affected(
     if len(centers) == 0:
         return clustering.Affected(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     lists, keys, stored = _members(centers, changed)
-    with session.snapshot():
-        rows = read_by_key(session, index, np.unique(keys))
-    at = positions(keys, rows.keys)
-    there = at >= 0
-    codes = model.encode(rows.vectors, rows.labels)[at[there]]
+    marks, there = marks_now(session, index, model, keys)
     found = clustering.find_affected(
         lists[there],
         stored[there],
-        codes,
+        model.codes_of(marks),
         bits=index.bits,
         total=len(centers),
         max_stale=float(index.options["max_stale"]),

@@ -16,7 +16,7 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray, positions
 from foh_pg.tables.lists import read_members
 from foh_pg.tables.parts import Entries, Remarked
-from foh_pg.tables.source import read_by_key
+from foh_pg.updater.placing import marks_now
 
 # Members that are read and encoded at a time.
 OPENED_ROWS = 50_000
@@ -56,13 +56,12 @@ def _portions(centers: Centers, opened: IntArray) -> Iterator[IntArray]:
 def _encode(session: Session, index: IndexRow, model: Model, ids: IntArray) -> tuple[Remarked, IntArray]:
     with session.snapshot():
         centers, parts, keys = read_members(session, index, ids)
-        rows = read_by_key(session, index, np.unique(keys.values))
-    at = positions(keys.values, rows.keys)
-    incomplete = np.unique(np.repeat(centers, keys.lengths)[at < 0])
+    marks, there = marks_now(session, index, model, keys.values)
+    incomplete = np.unique(np.repeat(centers, keys.lengths)[~there])
     stays = ~np.isin(centers, incomplete)
-    marks = model.marks(rows.vectors, rows.labels)[at[np.repeat(stays, keys.lengths)]]
     kept = keys.choose(stays)
-    return Remarked(centers[stays], parts[stays], kept, Ragged(marks, kept.bounds)), incomplete
+    remarked = Ragged(marks[np.repeat(stays, keys.lengths)[there]], kept.bounds)
+    return Remarked(centers[stays], parts[stays], kept, remarked), incomplete
 
 
 def with_new_marks(
@@ -76,10 +75,7 @@ def with_new_marks(
     where = where[positions(entries.keys[where], changed) < 0]
     if len(where) == 0:
         return entries, index.keys.empty()
-    with session.snapshot():
-        rows = read_by_key(session, index, np.unique(entries.keys[where]))
-    at = positions(entries.keys[where], rows.keys)
-    there = at >= 0
+    now, there = marks_now(session, index, model, entries.keys[where])
     marks = entries.marks.copy()
-    marks[where[there]] = model.marks(rows.vectors, rows.labels)[at[there]]
+    marks[where[there]] = now
     return entries.remarked(marks), np.unique(entries.keys[where[~there]])
