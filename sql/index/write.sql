@@ -115,6 +115,24 @@ old_rows
 -- foh: fragment any_changed
 EXISTS (SELECT FROM new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND} WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed})
 
+-- foh: fragment updated, if row_triggers
+(SELECT NEW.*) s CROSS JOIN (SELECT OLD.*) o CROSS JOIN LATERAL (SELECT {row s.@} AS key, {each s.@ <> o.@ OR} OR {moved} AS moved OFFSET 0) u
+
+-- foh: fragment updated
+-- A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
+             new_rows s FULL JOIN old_rows o ON {each o.@ = s.@ AND}
+             CROSS JOIN LATERAL (SELECT {row coalesce(s.@, o.@)} AS key, {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS moved
+                                 WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) u
+
+-- foh: fragment record_left, if row_triggers
+IF {each NEW.@ <> OLD.@ OR} THEN
+            INSERT INTO {stream} (key, op, version)
+            SELECT {row OLD.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id});
+        END IF;
+
+-- foh: fragment record_left
+-- The full join has found the keys that rows have left.
+
 -- foh: fragment unknown_index
 -- The first thing in every trigger. Either the index is gone, or it was created after this transaction took its snapshot: then an entry in the stream
     -- makes the next update read the whole source.
@@ -205,16 +223,15 @@ BEGIN
         SELECT {row o.@}, 'd', (SELECT i.version FROM foh.index i WHERE i.id = {id}) FROM {old_rows} o WHERE o.{embedding} IS NOT NULL;
     ELSIF {any_changed} THEN
         -- moved says whether more than included columns may have changed. If not, bits and home of the row are those that it has, and the embedding is not
-        -- even read. A full join, which PostgreSQL never does as a loop in a loop, even where the plan was made for one row.
+        -- even read.
         INSERT INTO {stream} (key, op, version, center, geometry, marks{included , included_#})
         SELECT u.key, r.op, r.version, r.center, r.geometry, r.marks{included , s.@::~ AS included_#}
-        FROM {new_rows} s FULL JOIN {old_rows} o ON {each o.@ = s.@ AND}
-        CROSS JOIN LATERAL (SELECT {row coalesce(s.@, o.@)} AS key, {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {moved} AS moved
-                            WHERE {each s.@ IS NULL AND} OR {each o.@ IS NULL AND} OR {changed} OFFSET 0) u
+        FROM {updated}
         LEFT JOIN LATERAL {known_place}(CASE WHEN {included_text} <> '{}' AND NOT u.moved THEN u.key END) k ON true
         CROSS JOIN LATERAL (SELECT r.op, r.version, r.center, r.geometry, r.marks
                             FROM (SELECT {vector_once} AS x, {labels_of} AS labels OFFSET 0) v, LATERAL {record}(u.key, v.x, v.labels, false) r WHERE k.version IS NULL
                             UNION ALL SELECT 'u', k.version, k.center, k.geometry, k.marks WHERE k.version IS NOT NULL) r;
+        {record_left}
     END IF;
     RETURN NULL;
 END

@@ -177,6 +177,7 @@ DECLARE
     users text;
 BEGIN
     FOR f IN SELECT o.oid::regprocedure AS signature,
+                    (SELECT min(n.oid::regprocedure::text) FROM pg_proc n WHERE n.pronamespace = o.pronamespace AND n.proname = o.proname AND n.ctid <> ALL (before)) AS successor,
                     ARRAY(SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s', n.oid::regprocedure, a.grantee::regrole)
                           FROM pg_proc n, aclexplode(o.proacl) a
                           WHERE n.pronamespace = o.pronamespace AND n.proname = o.proname AND n.ctid <> ALL (before) AND a.grantee NOT IN (0, o.proowner)) AS grants
@@ -189,8 +190,9 @@ BEGIN
             EXECUTE format('DROP FUNCTION %s', f.signature);
         EXCEPTION WHEN dependent_objects_still_exist THEN
             GET STACKED DIAGNOSTICS users = PG_EXCEPTION_DETAIL;
-            RAISE EXCEPTION 'foh: this version does not have %, and other objects use it', f.signature
-                USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users, HINT = 'Drop these, try again, and create them again with the function that took its place.';
+            RAISE EXCEPTION 'foh: % is replaced by %, and other objects use it', f.signature, coalesce(f.successor, 'nothing')
+                USING ERRCODE = 'dependent_objects_still_exist', DETAIL = users,
+                      HINT = 'Drop these, try again, and create them again with the new arguments.';
         END;
     END LOOP;
 END
