@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foh_pg.postgres.binary_copy import INT4, INT8, UUID, Column, Record, Text, VaryingRecord
+from foh_pg.postgres.binary_copy.raw import TYPES
 from foh_pg.postgres.binary_copy.record import FIELD_HEADER, HEADER
 
 KeyArray = npt.NDArray[Any]
@@ -110,15 +111,7 @@ class Keys:
 SINGLE = {"integer", "bigint", "uuid", "text", "character varying"}
 
 # Bytes of what a record is made of; those of texts differ.
-FIELD_BYTES = {
-    "smallint": 2,
-    "integer": 4,
-    "bigint": 8,
-    "uuid": 16,
-    "date": 4,
-    "timestamp without time zone": 8,
-    "timestamp with time zone": 8,
-}
+FIELD_BYTES = {name: width for name, (_, width) in TYPES.items() if width is not None}
 # PostgreSQL counts days and microseconds from here on, the first of January 2000.
 FIRST_DAY = 2451545
 DAY = 86_400_000_000

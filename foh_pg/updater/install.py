@@ -40,7 +40,7 @@ UPDATE foh.index SET version = %(new)s, status = 'ready', next_center = %(next_c
 WHERE id = {id} AND version = %(old)s
 """
 # Searches step over deleted and replaced rows until these are vacuumed. These tables are small beside lists.
-VACUUM = tuple(f"VACUUM (SKIP_LOCKED) {{{table}}}" for table in ("stream", "center", "area", "projection"))
+VACUUM = "VACUUM (SKIP_LOCKED) {stream}, {center}, {area}, {projection}"
 # Lists and items grow with the source, and what updaters remember is large, so these tables are vacuumed only
 # where much of them was replaced since the last vacuum.
 # A small table could grow tenfold before autovacuum comes.
@@ -155,8 +155,7 @@ def install(session: Session, run: Run, new: Change) -> None:
             run.to_version = previous
             raise
     with run.phase("vacuum"):
-        for statement in VACUUM:
-            session.vacuum(statement)
+        session.vacuum(VACUUM)
         session.execute(COUNT)
         tables = {name: session.names[name] for name in ("list", "sample", "item")}
         for (table,) in session.rows(REPLACED, tables):

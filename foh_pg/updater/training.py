@@ -21,9 +21,6 @@ from foh_pg.tables.source import Rows
 # With fewer held-out rows than this a comparison would be left to chance.
 LEAST_HELD_OUT = 40
 
-# Options that a learner may be given while it learns.
-ALTERABLE = ("label_weight", "forget")
-
 # How much worse than the present model, in mAP on held-out rows, a new one may be and still be served.
 MARGIN = 0.02
 
@@ -33,10 +30,10 @@ LONGEST_LABEL = 500
 
 def new_learner(index: IndexRow) -> Learner:
     """The learner that the index asks for, with its options, before any row."""
+    seed = int(index.options["seed"])
     if index.labels is None:
-        return RandomHyperplanes(index.bits, seed=int(index.options["seed"]))
-    made = FOH(bits=index.bits)
-    return made.set_parameters(**_parameters(index, made, ("seed", *ALTERABLE)))
+        return RandomHyperplanes(index.bits, seed=seed)
+    return FOH(index.bits, seed=seed, **_alterable(index))
 
 
 def restored(index: IndexRow, saved: Mapping[str, Any]) -> Learner:
@@ -45,12 +42,12 @@ def restored(index: IndexRow, saved: Mapping[str, Any]) -> Learner:
     if type(learner) is not type(wanted):
         # The index had no labels then.
         return wanted
-    return learner.set_parameters(**_parameters(index, learner, ALTERABLE))
+    return learner.set_parameters(**_alterable(index)) if isinstance(learner, FOH) else learner
 
 
-def _parameters(index: IndexRow, learner: Learner, names: tuple[str, ...]) -> dict[str, Any]:
-    known = learner.parameters()
-    return {name: index.options[name] for name in names if name in known}
+def _alterable(index: IndexRow) -> dict[str, Any]:
+    """Options that a learner may be given while it learns."""
+    return {name: float(index.options[name]) for name in ("label_weight", "forget")}
 
 
 def held_out(index: IndexRow, rows: Rows) -> npt.NDArray[np.bool_]:
