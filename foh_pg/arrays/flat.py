@@ -53,7 +53,7 @@ def unflatten(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
         if slash:
             inside.setdefault(name, {})[below] = array
         elif name == PLAIN:
-            plain = json.loads(array.tobytes())
+            plain = dict(json.loads(array.tobytes()))
             values |= {each: tuple(v) if isinstance(v, list) else v for each, v in plain.items()}
         else:
             values[name] = np.array(array)

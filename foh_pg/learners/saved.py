@@ -101,7 +101,7 @@ class Saved(ABC):
             learner = found(**saved["parameters"])
             for name, value in saved["learned"].items():
                 setattr(learner, name, learner._restored(name, value))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the state does not fit this version of foh_pg: {error}") from error
         return learner
 

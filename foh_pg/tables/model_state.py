@@ -72,7 +72,7 @@ def load_state(session: Session, name: str, version: int) -> dict[str, Any] | No
         if chunks > MOST_CHUNKS or longest > CHUNK_BYTES:
             raise ValueError(f"it has {chunks} chunks of up to {longest} bytes")
         return unflatten(_arrays(_joined(session.rows(SELECT, chosen))))
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         raise StateError(
             f"state {name!r}, version {version}, of index {session.names['name']} cannot be read ({error}): "
             f"run foh-pg build {session.names['name']} --again, which needs none of it"
