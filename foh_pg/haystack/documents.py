@@ -1,27 +1,48 @@
-"""Documents of Haystack's as rows, and back."""
+"""Documents of Haystack's as rows, and back; and the table that a store makes for them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import sqlalchemy as sa
 from haystack import Document
 from haystack.dataclasses import ByteStream
+from sqlalchemy.dialects.postgresql import JSONB
 
 from foh_pg.errors import InputError
-from foh_pg.stores.documents import VECTOR, Documents
-from foh_pg.stores.fields import labels_of
+from foh_pg.stores.documents import VECTOR, Documents, OwnTable
 
 logger = logging.getLogger(__name__)
 
 
+class HaystackTable(OwnTable):
+    """A document of Haystack's may lack text and embedding, and may be a blob."""
+
+    METADATA = "meta"
+    PARTIAL = True
+
+    def _more_columns(self) -> list[sa.Column[Any]]:
+        return [
+            sa.Column("number", sa.BigInteger, sa.Identity(), nullable=False),
+            sa.Column("blob_data", sa.LargeBinary),
+            sa.Column("blob_meta", JSONB),
+            sa.Column("blob_mime_type", sa.Text),
+        ]
+
+    def _documents(self, present: Any, dimensions: int | None, include: Mapping[str, str]) -> Documents:
+        made = super()._documents(present, dimensions, include)
+        c = made.table.c
+        return replace(made, blob=(c.blob_data, c.blob_meta, c.blob_mime_type), number=c.number)
+
+
 def document(table: Documents, row: Mapping[Any, Any], score: float | None = None) -> Document:
-    blob = None
-    if table.blob is not None and row[table.blob.data] is not None:
-        meta = row[table.blob.meta] or {}
-        blob = ByteStream(bytes(row[table.blob.data]), meta=meta, mime_type=row[table.blob.mime_type])
-    vector = row.get(VECTOR)
+    blob, vector = None, row.get(VECTOR)
+    data, meta, mime_type = [row[column] for column in table.blob] or (None, None, None)
+    if data is not None:
+        blob = ByteStream(bytes(data), meta=meta or {}, mime_type=mime_type)
     return Document(
         id=str(row[table.key]),
         content=row[table.content],
@@ -43,19 +64,11 @@ def as_row(
         )
     if given.sparse_embedding is not None:
         logger.warning("document %r: its sparse embedding is not stored", given.id)
-    row = {
-        table.key.name: table.key_of(given.id),
-        table.content.name: given.content,
-        table.embedding.name: given.embedding,
-        **table.metadata_values(given.meta),
-    }
-    if table.labels is not None:
-        row[table.labels.name] = labels_of(given.meta, labels)
-    if table.blob is not None:
-        blob = given.blob
-        row[table.blob.data.name] = None if blob is None else blob.data
-        row[table.blob.meta.name] = None if blob is None else blob.meta
-        row[table.blob.mime_type.name] = None if blob is None else blob.mime_type
-    elif given.blob is not None:
+    blob = given.blob
+    if blob is not None and not table.blob:
         raise InputError(f"document {given.id!r} is a blob, and {table.table.name!r} has no column for it")
-    return row
+    kept = (None, None, None) if blob is None else (blob.data, blob.meta, blob.mime_type)
+    return {
+        **table.row(given.id, given.content, given.embedding, given.meta, labels),
+        **{column.name: value for column, value in zip(table.blob, kept, strict=False)},
+    }

@@ -26,13 +26,8 @@ class FohEmbeddingRetriever:
         Filters of every search, and whether those of a run replace them or are added.
     top_k
         How many documents to find.
-    labels
-        How much the labels count, from 0 (nearest embeddings and nothing else) over 0.5 (as learned) to 1
-        (documents likeliest to share a label); None: the index's option `dial`.
-    probes, shortlist
-        Lists to read and rows to rank with the exact distance; None: the index's own choice.
-    recall, max_distance
-        The share of the ten nearest documents to find, and how far a document may be at the most.
+    how
+        `labels`, `probes`, `shortlist`, `recall` and `max_distance`, as `foh_search` takes them.
     """
 
     def __init__(
@@ -84,11 +79,14 @@ class FohEmbeddingRetriever:
         labels: float | None = None,
     ) -> dict[str, list[Document]]:
         """Search; what is given here wins over what the component was made with."""
+        how = self.how.copy()
+        if labels is not None:
+            how["labels"] = labels
         found = self.document_store.embedding_retrieval(
             query_embedding,
             top_k=self.top_k if top_k is None else top_k,
             filters=apply_filter_policy(self.filter_policy, self.filters, filters),
             return_embedding=self.return_embedding,
-            **{**self.how, **({} if labels is None else {"labels": labels})},
+            **how,
         )
         return {"documents": found}

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from haystack import Document, default_from_dict, default_to_dict
+from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
+from sqlalchemy.dialects.postgresql import insert
+from typing_extensions import Unpack
 
 from foh_pg.errors import InputError
-from foh_pg.haystack import statements
 from foh_pg.haystack.connection import Connectable, resolved, serialized
-from foh_pg.haystack.documents import as_row
-from foh_pg.haystack.own_table import HaystackTable
-from foh_pg.haystack.statements import Filters
-from foh_pg.stores.documents import Documents, ExistingTable, Source, check_distance
+from foh_pg.haystack.documents import HaystackTable, as_row, document
+from foh_pg.haystack.filters import FilterError, condition
+from foh_pg.index.calls import HowToSearch
+from foh_pg.stores.documents import SCORE, Documents, ExistingTable, Source, check_distance
 from foh_pg.stores.store_table import StoreTable
+
+Filters = Mapping[str, Any] | None
 
 
 class FohDocumentStore:
@@ -75,7 +80,7 @@ class FohDocumentStore:
         self.include = include or {}
         self.existing = None if existing is None else dict(existing)
         self.options = options
-        self._table = StoreTable(lambda: resolved(connection), self._find_source())
+        self._table = StoreTable(lambda: resolved(connection), self._find_source(), condition, FilterError)
 
     @classmethod
     def from_existing(
@@ -131,11 +136,21 @@ class FohDocumentStore:
         self._table.close()
 
     def count_documents(self) -> int:
-        return self._table.run(statements.count, 0)
+        def count(connection: sa.Connection, table: Documents) -> int:
+            return connection.scalar(sa.select(sa.func.count()).select_from(table.table)) or 0
+
+        return self._table.run(count, 0)
 
     def filter_documents(self, filters: Filters = None) -> list[Document]:
-        """The documents that match, in the order in which they were written."""
-        return self._table.run(lambda c, t: statements.select(c, t, filters), [])
+        """The documents that match, in the order in which they were written, or of their keys."""
+
+        def select(connection: sa.Connection, table: Documents, wanted: Any) -> list[Document]:
+            statement = sa.select(*table.columns(vector=True))
+            statement = statement if wanted is None else statement.where(wanted)
+            rows = connection.execute(statement.order_by(table.key if table.number is None else table.number))
+            return [document(table, row) for row in rows.mappings()]
+
+        return self._table.filtered(filters, select, [])
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -149,7 +164,7 @@ class FohDocumentStore:
 
         def write(connection: sa.Connection, table: Documents) -> int:
             rows = [as_row(table, each, self.labels, dimensions) for each in documents]
-            return statements.write(connection, table, rows, policy)
+            return _write(connection, table, rows, policy)
 
         return self._table.write(write, self.embedding_dimension)
 
@@ -158,7 +173,13 @@ class FohDocumentStore:
         self._table.run(lambda c, t: t.delete(c, document_ids), True)
 
     def embedding_retrieval(
-        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
+        self,
+        query_embedding: Sequence[float],
+        *,
+        filters: Filters = None,
+        top_k: int = 10,
+        return_embedding: bool = False,
+        **how: Unpack[HowToSearch],
     ) -> list[Document]:
         """The documents nearest to an embedding, nearest first.
 
@@ -174,16 +195,44 @@ class FohDocumentStore:
                 f"the query has {len(query_embedding)} dimensions, the store has {self.embedding_dimension} "
                 "(embedding_dimension)"
             )
-        if top_k == 0:
-            return []
-        return self._table.run(
-            lambda c, t: statements.search(c, t, query_embedding, k=top_k, **arguments), []
-        )
+
+        def search(connection: sa.Connection, table: Documents, wanted: Any) -> list[Document]:
+            rows = table.nearest(connection, query_embedding, wanted, vector=return_embedding, k=top_k, **how)
+            # Larger is nearer for Haystack. With cosine and without labels the score is the similarity.
+            best = 1 if table.distance == "cosine" else 0
+            return [document(table, row, best - row[SCORE]) for row in rows]
+
+        return self._table.filtered(filters, search, []) if top_k else []
 
     def explain(
-        self, query_embedding: Sequence[float], *, top_k: int = 10, **arguments: Any
+        self,
+        query_embedding: Sequence[float],
+        *,
+        filters: Filters = None,
+        top_k: int = 10,
+        **how: Unpack[HowToSearch],
     ) -> dict[str, str]:
         """How a search is answered: what of its filters the lists answer (match), what rows (filter)."""
-        return self._table.run(
-            lambda c, t: statements.explain(c, t, query_embedding, k=top_k, **arguments), {}
+        return self._table.filtered(
+            filters, lambda c, t, wanted: t.explain(c, query_embedding, wanted, k=top_k, **how), {}
         )
+
+
+def _write(
+    connection: sa.Connection, table: Documents, rows: Sequence[dict[str, Any]], policy: DuplicatePolicy
+) -> int:
+    """The number of documents written. The caller has opened a transaction, which an error undoes."""
+    key = table.key
+    if policy == DuplicatePolicy.OVERWRITE:
+        # One statement cannot write a row twice: of documents with the same id the last one stays.
+        connection.execute(table.upsert(rows[0]), list({row[key.name]: row for row in rows}.values()))
+        return len(rows)
+    statement = insert(table.table).on_conflict_do_nothing(index_elements=[key])
+    written = list(connection.execute(statement.returning(key), rows).scalars())
+    if len(written) < len(rows) and policy != DuplicatePolicy.SKIP:
+        there = Counter(row[key.name] for row in rows) - Counter(written)
+        raise DuplicateDocumentError(
+            f"{', '.join(map(repr, there))} would be in {table.table.name!r} twice: pass "
+            "policy=DuplicatePolicy.OVERWRITE or SKIP"
+        )
+    return len(written)

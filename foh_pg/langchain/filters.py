@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import ge, gt, le, lt
+from reprlib import repr as shown
 from typing import Any
 
 import sqlalchemy as sa
 
 from foh_pg.errors import InputError
+from foh_pg.stores.comparing import every, listed, some, unlike
 from foh_pg.stores.documents import Documents
 from foh_pg.stores.fields import Field, field
-from foh_pg.stores.filter_parts import check_parts, listed, shown
 
 Filter = Mapping[str, Any] | sa.ColumnElement[bool] | Callable[[Any], sa.ColumnElement[bool]] | None
 
-COMPARE: dict[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
-    "$lt": lambda a, b: a < b,
-    "$lte": lambda a, b: a <= b,
-    "$gt": lambda a, b: a > b,
-    "$gte": lambda a, b: a >= b,
+ORDER: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
+    "$lt": lt,
+    "$lte": le,
+    "$gt": gt,
+    "$gte": ge,
 }
+OPPOSITE = {"$ne": "$eq", "$nin": "$in"}
 OPERATORS = "$eq $ne $lt $lte $gt $gte $between $in $nin $contains $exists $like $ilike $and $or $not"
 
 
@@ -28,7 +31,6 @@ def condition(documents: Documents, filter: Filter) -> sa.ColumnElement[bool] | 
     if filter is None or isinstance(filter, sa.ColumnElement):
         return filter
     if isinstance(filter, Mapping):
-        check_parts(filter)
         return _all(documents, filter) if filter else None
     if callable(filter):
         return filter(documents.table.c)
@@ -36,44 +38,39 @@ def condition(documents: Documents, filter: Filter) -> sa.ColumnElement[bool] | 
 
 
 def _all(documents: Documents, filter: Any) -> sa.ColumnElement[bool]:
-    if not isinstance(filter, Mapping):
+    if not isinstance(filter, Mapping) or not all(isinstance(name, str) for name in filter):
         raise InputError(f"filter: expected a dictionary of fields, got {shown(filter)}")
-    return sa.and_(sa.true(), *(_entry(documents, name, value) for name, value in filter.items()))
+    return every(_entry(documents, name, value) for name, value in filter.items())
 
 
 def _entry(documents: Documents, name: str, value: Any) -> sa.ColumnElement[bool]:
     if name in ("$and", "$or"):
-        join = sa.and_ if name == "$and" else sa.or_
-        return join(
-            sa.true() if name == "$and" else sa.false(),
-            *(_all(documents, each) for each in listed(value, name)),
-        )
+        join = every if name == "$and" else some
+        return join([_all(documents, each) for each in listed(value, name)])
     if name == "$not":
-        return sa.not_(sa.func.coalesce(_all(documents, value), False))
+        return unlike(_all(documents, value))
     if name.startswith("$"):
         raise InputError(f"filter: {name} is neither a field nor one of $and, $or, $not")
     found = field(documents, name)
     if not isinstance(value, Mapping):
         return found.equals(value)
-    return sa.and_(sa.true(), *(_operator(found, operator, each) for operator, each in value.items()))
+    return every(_compare(found, operator, each) for operator, each in value.items())
 
 
-def _operator(field: Field, operator: str, value: Any) -> sa.ColumnElement[bool]:
+def _compare(field: Field, operator: str, value: Any) -> sa.ColumnElement[bool]:
+    if operator in ORDER:
+        return field.compares(ORDER[operator], value)
+    if operator in OPPOSITE:
+        return unlike(_compare(field, OPPOSITE[operator], value))
     if operator == "$eq":
         return field.equals(value)
-    if operator == "$ne":
-        return sa.not_(sa.func.coalesce(field.equals(value), False))
-    if operator in COMPARE:
-        return field.compares(COMPARE[operator], value)
+    if operator == "$in":
+        return field.among(listed(value, operator))
     if operator == "$between":
-        bounds = list(listed(value, operator))
+        bounds = listed(value, operator)
         if len(bounds) != 2:
             raise InputError(f"filter: $between on {field.name!r} takes two values, not {shown(value)}")
-        low, high = bounds
-        return sa.and_(field.compares(COMPARE["$gte"], low), field.compares(COMPARE["$lte"], high))
-    if operator in ("$in", "$nin"):
-        found = field.among(list(listed(value, operator)))
-        return found if operator == "$in" else sa.not_(sa.func.coalesce(found, False))
+        return every(map(field.compares, (ORDER["$gte"], ORDER["$lte"]), bounds))
     if operator == "$contains":
         return field.contains(value)
     if operator == "$exists":

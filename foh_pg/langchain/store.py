@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -18,11 +18,15 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from foh_pg.errors import InputError
 from foh_pg.index.calls import HowToSearch
-from foh_pg.langchain import statements
-from foh_pg.langchain.statements import Found
-from foh_pg.stores.documents import Documents, ExistingTable, OwnTable, check_distance
-from foh_pg.stores.fields import labels_of
+from foh_pg.langchain.filters import Filter, condition
+from foh_pg.stores.documents import DISTANCE, VECTOR, Documents, ExistingTable, OwnTable, check_distance
 from foh_pg.stores.store_table import Connectable, StoreTable
+
+
+class Found(NamedTuple):
+    document: Document
+    distance: float
+    vector: list[float]
 
 
 class FOHVectorStore(VectorStore):
@@ -71,7 +75,7 @@ class FOHVectorStore(VectorStore):
         self._embedding = embedding
         self._labels = [labels] if isinstance(labels, str) else list(labels)
         source = OwnTable(table, index or table, schema, options, include or {})
-        self._table = StoreTable(lambda: connection, source)
+        self._table = StoreTable(lambda: connection, source, condition)
 
     @classmethod
     def from_existing(
@@ -94,7 +98,7 @@ class FOHVectorStore(VectorStore):
         store = cls(embedding, connection)
         columns = metadata if isinstance(metadata, str) else tuple(metadata)
         source = ExistingTable(table, index or table, content, embedding_column, columns, schema)
-        store._table = StoreTable(lambda: connection, source)
+        store._table = StoreTable(lambda: connection, source, condition)
         return store
 
     @property
@@ -127,16 +131,15 @@ class FOHVectorStore(VectorStore):
         vectors = self._embedding.embed_documents(texts)
 
         def add(connection: sa.Connection, documents: Documents) -> list[str]:
-            rows = []
-            for text, vector, metadata, name in zip(texts, vectors, given, names, strict=True):
-                row = {documents.content.name: text, documents.embedding.name: vector}
-                row.update(documents.metadata_values(metadata))
-                if documents.labels is not None:
-                    row[documents.labels.name] = labels_of(metadata, self._labels)
-                if name is not None or documents.labels is not None:
-                    row[documents.key.name] = documents.key_of(name or str(uuid.uuid4()))
-                rows.append(row)
-            return statements.add(connection, documents, rows)
+            # Where the table does not make keys itself, every row gets one here.
+            made = documents.labels is not None
+            rows = [
+                documents.row(
+                    name or (str(uuid.uuid4()) if made else None), text, vector, metadata, self._labels
+                )
+                for name, text, vector, metadata in zip(names, texts, vectors, given, strict=True)
+            ]
+            return _upsert(connection, documents, rows)
 
         return self._table.write(add, len(vectors[0]))
 
@@ -145,7 +148,15 @@ class FOHVectorStore(VectorStore):
         return self._table.run(lambda c, d: d.delete(c, ids or []), True)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return self._table.run(lambda c, d: statements.get(c, d, ids), [])
+        """The documents that are there, in the order of their ids."""
+
+        def get(connection: sa.Connection, documents: Documents) -> list[Document]:
+            keys = [documents.key_of(each) for each in ids]
+            rows = connection.execute(sa.select(*documents.columns()).where(documents.key.in_(keys)))
+            found = {row[documents.key]: _document(documents, row) for row in rows.mappings()}
+            return [found[key] for key in keys if key in found]
+
+        return self._table.run(get, [])
 
     # Searching. kwargs are those of foh_search: filter, probes, shortlist, labels, recall and max_distance.
 
@@ -174,7 +185,7 @@ class FOHVectorStore(VectorStore):
     def max_marginal_relevance_search_by_vector(
         self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
-        found = self._search(embedding, max(k, fetch_k), with_vectors=True, **kwargs)
+        found = self._search(embedding, max(k, fetch_k), vector=True, **kwargs)
         vectors = [each.vector for each in found]
         if not vectors:
             return []
@@ -184,11 +195,20 @@ class FOHVectorStore(VectorStore):
     def explain(self, query: str, k: int = 4, **kwargs: Any) -> dict[str, str]:
         """How a search is answered: what of its filter the lists answer (match), what rows (filter)."""
         vector, how = self._embedding.embed_query(query), _understood(kwargs)
-        return self._table.run(lambda c, d: statements.explain(c, d, vector, k=k, **how), {})
+        return self._table.filtered(
+            kwargs.get("filter"), lambda c, d, wanted: d.explain(c, vector, wanted, k=k, **how), {}
+        )
 
-    def _search(self, vector: Sequence[float], k: int, **kwargs: Any) -> list[Found]:
-        how = _understood(kwargs)
-        return self._table.run(lambda c, d: statements.search(c, d, vector, k=k, **how), [])
+    def _search(
+        self, query: Sequence[float], k: int, *, filter: Filter = None, vector: bool = False, **kwargs: Any
+    ) -> list[Found]:
+        def search(connection: sa.Connection, documents: Documents, wanted: Any) -> list[Found]:
+            rows = documents.nearest(connection, query, wanted, vector=vector, k=k, **_understood(kwargs))
+            return [
+                Found(_document(documents, row), row[DISTANCE], list(row.get(VECTOR, ()))) for row in rows
+            ]
+
+        return self._table.filtered(filter, search, [])
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return {
@@ -216,7 +236,24 @@ class FOHVectorStore(VectorStore):
         return store
 
 
+def _upsert(connection: sa.Connection, documents: Documents, rows: list[dict[str, Any]]) -> list[str]:
+    """Insert rows, or replace what has their key; the keys, as text."""
+    key = documents.key.name
+    if all(key in row for row in rows):
+        connection.execute(documents.upsert(rows[0]), rows)
+        return [str(row[key]) for row in rows]
+    statements = (documents.upsert(row).values(row).returning(documents.key) for row in rows)
+    return [str(connection.execute(statement).scalar_one()) for statement in statements]
+
+
+def _document(documents: Documents, row: Mapping[Any, Any]) -> Document:
+    return Document(
+        id=str(row[documents.key]),
+        page_content=row[documents.content] or "",
+        metadata=documents.metadata_of(row),
+    )
+
+
 def _understood(given: Mapping[str, Any]) -> dict[str, Any]:
     """What is for a search: LangChain hands on what other stores may understand too."""
-    known = {"filter", "with_vectors", *HowToSearch.__annotations__}
-    return {name: value for name, value in given.items() if name in known}
+    return {name: value for name, value in given.items() if name in HowToSearch.__annotations__}

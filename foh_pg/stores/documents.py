@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import sqlalchemy as sa
 from pgvector.sqlalchemy import Vector
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, Insert, insert
 
 from foh_pg.errors import InputError, SchemaError
 from foh_pg.index.calls import names_text
@@ -45,7 +45,6 @@ LOCK = sa.text(
     "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('foh_pg.stores ' || :name, 0))"
 )
 
-
 # How a search of a store names what it adds to the columns of the table.
 VECTOR, DISTANCE, SCORE = "foh_vector", "foh_distance", "foh_score"
 
@@ -65,15 +64,6 @@ class VectorIn(Vector):
 
 
 @dataclass(frozen=True)
-class Blob:
-    """The columns of what a document has in place of text."""
-
-    data: sa.Column[Any]
-    meta: sa.Column[Any]
-    mime_type: sa.Column[Any]
-
-
-@dataclass(frozen=True)
 class Documents:
     """A table as the store uses it."""
 
@@ -87,7 +77,8 @@ class Documents:
     vector_schema: str
     # That of the index: cosine, l2 or ip.
     distance: str
-    blob: Blob | None = None
+    # The columns of what a document has in place of text: data, meta and type. None of them, or all.
+    blob: Sequence[sa.Column[Any]] = ()
     # What rows are numbered by as they are written.
     number: sa.Column[Any] | None = None
     # Entries of the metadata that the index includes, each as the column made of it.
@@ -112,30 +103,39 @@ class Documents:
                 f"{identifier!r} is no key of {self.table.name!r}, which are {self.key.type}"
             ) from error
 
-    def metadata_values(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    def row(
+        self,
+        identifier: str | None,
+        content: Any,
+        vector: Any,
+        metadata: Mapping[str, Any],
+        labels: Iterable[str],
+    ) -> dict[str, Any]:
+        """A row for the table; `labels` names the entries of the metadata whose values are its labels."""
+        row = {self.content.name: content, self.embedding.name: vector}
+        if identifier is not None:
+            row[self.key.name] = self.key_of(identifier)
+        if self.labels is not None:
+            row[self.labels.name] = _values(metadata, labels)
         if isinstance(self.metadata, sa.Column):
-            return {self.metadata.name: dict(metadata)}
+            return {**row, self.metadata.name: dict(metadata)}
         unknown = sorted(set(metadata) - set(self.metadata))
         if unknown:
             raise InputError(
                 f"metadata {', '.join(map(repr, unknown))}: "
                 f"{self.table.name!r} keeps {', '.join(self.metadata) or 'none'}"
             )
-        return dict(metadata)
+        return {**row, **metadata}
 
     def metadata_of(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         if isinstance(self.metadata, sa.Column):
             return dict(row[self.metadata] or {})
         return {name: row[column] for name, column in self.metadata.items()}
 
-    def metadata_columns(self) -> list[sa.Column[Any]]:
-        return [self.metadata] if isinstance(self.metadata, sa.Column) else list(self.metadata.values())
-
     def columns(self, *, vector: bool = False) -> list[Any]:
         """What a document is made from; its embedding is named VECTOR."""
-        found: list[Any] = [self.key, self.content, *self.metadata_columns()]
-        if self.blob is not None:
-            found += [self.blob.data, self.blob.meta, self.blob.mime_type]
+        metadata = [self.metadata] if isinstance(self.metadata, sa.Column) else self.metadata.values()
+        found: list[Any] = [self.key, self.content, *metadata, *self.blob]
         if vector:
             found.append(sa.cast(self.embedding, VectorIn(None, self.vector_schema)).label(VECTOR))
         return found
@@ -146,7 +146,7 @@ class Documents:
         query: Sequence[float],
         wanted: Any,
         *,
-        vector: bool,
+        vector: bool = False,
         **arguments: Any,
     ) -> Sequence[Mapping[Any, Any]]:
         """The columns of the documents that a search finds, with DISTANCE and SCORE; the best score first."""
@@ -162,6 +162,12 @@ class Documents:
         self, connection: sa.Connection, query: Sequence[float], wanted: Any, **arguments: Any
     ) -> dict[str, str]:
         return foh_explain(connection, self.table, query, filter=wanted, index=self.index, **arguments)
+
+    def upsert(self, names: Iterable[str]) -> Insert:
+        """The statement that inserts rows with values in these columns, or replaces those with their key."""
+        statement = insert(self.table)
+        replaced = {name: statement.excluded[name] for name in names if name != self.key.name}
+        return statement.on_conflict_do_update(index_elements=[self.key], set_=replaced)
 
     def delete(self, connection: sa.Connection, ids: Sequence[str]) -> bool:
         """Delete documents; those that are not there are no error."""
@@ -315,6 +321,13 @@ class ExistingTable:
 
     def _metadata_names(self) -> list[str]:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
+
+
+def _values(metadata: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """The values of these entries of the metadata, as text."""
+    given = [value for name in names if (value := metadata.get(name)) is not None]
+    lists = [value if isinstance(value, (list, tuple, set)) else [value] for value in given]
+    return [str(value) for values in lists for value in values]
 
 
 def check_distance(options: Mapping[str, Any]) -> None:

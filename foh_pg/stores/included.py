@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from reprlib import repr as shown
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,7 +15,6 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateColumn
 
 from foh_pg.errors import InputError
-from foh_pg.stores.filter_parts import shown
 
 # The kinds of values, each as JSON and SQL call it.
 KINDS: dict[str, tuple[str, sa.types.TypeEngine[Any]]] = {

@@ -1,28 +1,43 @@
-"""The table of a store, looked up once and then remembered, and the engine that leads to it."""
+"""The table of a store, looked up once and then remembered, and what all stores ask of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
+from foh_pg.errors import InputError
+from foh_pg.stores.comparing import comparing
 from foh_pg.stores.documents import PIN, Documents, Source
 
 T = TypeVar("T")
 
 # A libpq connection string, a URI, or what SQLAlchemy has.
 Connectable = str | sa.URL | sa.Engine
+# What a filter is in SQL; None where everything passes.
+Condition = sa.ColumnElement[bool] | None
 
 
 class StoreTable:
-    """Where the documents of a store are. Both the database and the table may come later than the store."""
+    """Where the documents of a store are. Both the database and the table may come later than the store.
 
-    def __init__(self, connection: Callable[[], Connectable], source: Source) -> None:
+    `translate` says what a filter of the framework is in SQL; errors in a filter are raised as `error`.
+    """
+
+    def __init__(
+        self,
+        connection: Callable[[], Connectable],
+        source: Source,
+        translate: Callable[[Documents, Any], Condition],
+        error: type[InputError] = InputError,
+    ) -> None:
         self._connection = connection
         self._source = source
+        self._translate = translate
+        self._error = error
         self._found: Documents | None = None
         self._opened = False
 
@@ -49,6 +64,17 @@ class StoreTable:
             documents = self._find(connection) or self._source.find(connection, dimensions)
             assert documents is not None
             return function(connection, documents)
+
+    def filtered(
+        self, filter: Any, function: Callable[[sa.Connection, Documents, Condition], T], otherwise: T
+    ) -> T:
+        """The same as `run` for a function that takes the condition that is made of a filter."""
+
+        def translated(connection: sa.Connection, documents: Documents) -> T:
+            with comparing(filter, self._error):
+                return function(connection, documents, self._translate(documents, filter))
+
+        return self.run(translated, otherwise)
 
     def close(self) -> None:
         """Close the connections, unless the engine is the application's."""

@@ -218,14 +218,14 @@ def test_many_conditions(langchain: Search) -> None:
     langchain({"$or": [{"price": number} for number in range(300)]})
 
 
-@pytest.mark.parametrize("levels", [23, 5000])
+@pytest.mark.parametrize("levels", [400, 5000])
 def test_too_deep(langchain: Search, haystack: Search, levels: int) -> None:
-    with pytest.raises(InputError, match="nested more than 24 deep"):
-        langchain({"$and": [deep(levels)]})
-    with pytest.raises(FilterError, match="nested more than 24 deep"):
+    with pytest.raises(InputError, match="nested too deep"):
+        langchain(deep(levels))
+    with pytest.raises(FilterError, match="nested too deep"):
         haystack(deep_conditions(levels))
 
 
-def test_as_deep_as_allowed(langchain: Search, haystack: Search) -> None:
+def test_deep(langchain: Search, haystack: Search) -> None:
     langchain(deep(22))
-    haystack(deep_conditions(11))
+    haystack(deep_conditions(22))
