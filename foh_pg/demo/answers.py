@@ -1,45 +1,30 @@
-"""What searches find, and how good that is in both senses: tags shared with the query, and nearness to it."""
+"""What searches find, and how good that is in both senses: tags shared with the query, and nearness to it.
+
+Answers are positions of packages. The table has the packages in their order, with keys from 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
-from psycopg.types.json import Jsonb
 
 from foh_pg.arrays.metrics import judge, mean_of
+from foh_pg.clustering import unit
 from foh_pg.demo.packages import Packages
 from foh_pg.index import Index
-from foh_pg.postgres.vectors import PackedVectors, register
+from foh_pg.postgres.vectors import PackedVector, register
 
 Answers = list[list[int]]
 
-TAGS = "SELECT id, name, tags FROM package WHERE id = ANY (%s)"
-EXACT = """
-SELECT q.at, r.id FROM unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at)
-CROSS JOIN LATERAL (SELECT p.id FROM package p ORDER BY p.embedding <=> q.query LIMIT %(k)s) r
-"""
 # In a table of its own, so that nothing else in the demo is answered by this index.
 MAKE_HNSW = """
 CREATE TABLE package_hnsw AS SELECT id, embedding FROM package;
 CREATE INDEX ON package_hnsw USING hnsw (embedding vector_cosine_ops);
 ANALYZE package_hnsw
 """
-HNSW = EXACT.replace("FROM package p", "FROM package_hnsw p")
-ALIKE = """
-SELECT q.at, r.id FROM unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at)
-CROSS JOIN LATERAL (
-    SELECT p.id FROM package p
-    WHERE p.tags && ARRAY(SELECT jsonb_array_elements_text(%(tags)s::jsonb -> (q.at - 1)::int))
-    ORDER BY p.embedding <=> q.query LIMIT %(k)s) r
-"""
-FOUND = """
-SELECT f.at, p.tags, p.embedding <=> q.query
-FROM unnest(%(at)s::int[], %(keys)s::int[]) AS f (at, key) JOIN package p ON p.id = f.key
-JOIN unnest(%(queries)s::vector[]) WITH ORDINALITY AS q (query, at) USING (at)
-"""
+HNSW = "SELECT id FROM package_hnsw ORDER BY embedding <=> %s::vector LIMIT %s"
 
 
 class Quality(NamedTuple):
@@ -51,71 +36,43 @@ class Quality(NamedTuple):
     distance: float
 
 
-class Best(NamedTuple):
-    """The nearest rows of each query by cosine: of all, and of those that share a tag with it."""
+class Truth:
+    """How far packages are from the queries by exact cosine, and which of them share a tag with these."""
 
-    nearest: Answers
-    alike: Answers
+    def __init__(self, queries: Packages, packages: Packages) -> None:
+        self.distances = 1 - unit(queries.vectors) @ unit(packages.vectors).T
+        wanted, there = [set(tags) for tags in queries.tags], [set(tags) for tags in packages.tags]
+        self.alike = np.array([[bool(one & other) for other in there] for one in wanted])
+
+    def nearest(self, rows: int, k: int) -> Answers:
+        """The k nearest of the packages that were written first."""
+        order = np.argsort(self.distances[:, :rows], axis=1, kind="stable")
+        return [found.tolist() for found in order[:, :k]]
+
+    def judge(self, answers: Answers, rows: int) -> Quality:
+        """How good answers are, beside those of exact cosine."""
+        judged, distances = [], []
+        for found, nearest, alike, far in zip(
+            answers, self.nearest(rows, rows), self.alike, self.distances, strict=True
+        ):
+            k = max(1, len(found))
+            both = [at for at in nearest if alike[at]][:k]
+            judged.append(judge(found, int(alike[found].sum()), k, nearest[:k], both))
+            distances += far[found].tolist()
+        precision, recall, both10 = (mean_of([one[measure] for one in judged]) for measure in range(3))
+        return Quality(precision, recall, both10, float(np.mean(distances)))
 
 
-def exact(connection: psycopg.Connection[Any], index: Index, queries: Packages, k: int) -> Best:
-    """The k nearest by cosine, from scans of the table."""
-    made = Best([[] for _ in queries.names], [[] for _ in queries.names])
-    parameters = {
-        "queries": PackedVectors(queries.vectors, index.about.vector_type),
-        "tags": Jsonb([list(tags) for tags in queries.tags]),
-        "k": k,
-    }
-    with connection.cursor() as cursor:
-        register(cursor)
-        for statement, found in zip((EXACT, ALIKE), made, strict=True):
-            for number, key in cursor.execute(statement, parameters):
-                found[number - 1].append(key)
-    return made
-
-
-def by_hnsw(connection: psycopg.Connection[Any], index: Index, queries: Packages, k: int) -> Answers:
+def by_hnsw(connection: psycopg.Connection[Any], query: Packages, k: int) -> list[int]:
     """The k rows that pgvector's HNSW finds with its defaults."""
-    found: Answers = [[] for _ in queries.names]
-    parameters = {"queries": PackedVectors(queries.vectors, index.about.vector_type), "k": k}
     with connection.cursor() as cursor, connection.transaction():
         register(cursor)
         # A few thousand rows are scanned as quickly, and the planner knows it.
         cursor.execute("SET LOCAL enable_seqscan = off")
-        for number, key in cursor.execute(HNSW, parameters):
-            found[number - 1].append(key)
-    return found
+        return [key - 1 for (key,) in cursor.execute(HNSW, [PackedVector(query.vectors[0]), k])]
 
 
 def searched(index: Index, queries: Packages, k: int, labels: float | None = None) -> Answers:
     """The k rows that the index finds; `labels` is the dial of a search."""
     answers = index.search_many(queries.vectors, k, labels=labels)
-    return [[match.key for match in answer] for answer in answers]
-
-
-def quality(
-    connection: psycopg.Connection[Any], index: Index, queries: Packages, found: Answers, best: Best
-) -> Quality:
-    """How good answers are, beside those of exact cosine."""
-    parameters = {
-        "at": [at for at, keys in enumerate(found, 1) for _ in keys],
-        "keys": [key for keys in found for key in keys],
-        "queries": PackedVectors(queries.vectors, index.about.vector_type),
-    }
-    with connection.cursor() as cursor:
-        register(cursor)
-        rows = cursor.execute(FOUND, parameters).fetchall()
-    shared = [0] * len(found)
-    for at, tags, _ in rows:
-        shared[at - 1] += bool(set(queries.tags[at - 1]) & set(tags))
-    judged = [
-        judge(keys, shared[i], max(1, len(keys)), best.nearest[i], best.alike[i])
-        for i, keys in enumerate(found)
-    ]
-    precision, recall, both = (mean_of([one[measure] for one in judged]) for measure in range(3))
-    return Quality(precision, recall, both, float(np.mean([distance for _, _, distance in rows])))
-
-
-def packages(connection: psycopg.Connection[Any], keys: Sequence[int]) -> dict[int, tuple[str, list[str]]]:
-    """Name and tags of packages, by key."""
-    return {key: (name, tags) for key, name, tags in connection.execute(TAGS, [list(keys)])}
+    return [[match.key - 1 for match in answer] for answer in answers]

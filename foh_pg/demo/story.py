@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from foh_pg.demo.answers import MAKE_HNSW, by_hnsw, exact, packages, quality, searched
+from foh_pg.demo.answers import MAKE_HNSW, Truth, by_hnsw, searched
 from foh_pg.demo.packages import Packages, load
 from foh_pg.demo.table import make_table, write
 from foh_pg.index import Index
@@ -52,13 +52,14 @@ def tell(server: EmbeddedServer, console: Console) -> tuple[int, str]:
             f"PostgreSQL {connection.info.parameter_status('server_version')} in {server.directory}\n"
         )
         index = make_index(connection, everything.vectors.shape[1], console)
-        show_batches(connection, index, queries, stream, console)
-        show_dial(connection, index, queries, console)
+        truth = Truth(queries, stream)
+        show_batches(connection, index, queries, stream, truth, console)
+        show_dial(index, queries, truth, len(stream.names), console)
         show_state(connection, index, console)
         connection.execute(MAKE_HNSW)
         for name in SHOWN:
             at = queries.names.index(name)
-            show_search(connection, index, queries.part(at, at + 1), console)
+            show_search(connection, index, queries.part(at, at + 1), stream, console)
         [key] = connection.execute("SELECT id FROM package WHERE name = %s", [NEXT]).fetchone() or ()
     console.print(f"All of it took {time.monotonic() - started:.0f} seconds.\n")
     return key, NEXT
@@ -82,7 +83,12 @@ def make_index(connection: psycopg.Connection[Any], dimensions: int, console: Co
 
 
 def show_batches(
-    connection: psycopg.Connection[Any], index: Index, queries: Packages, stream: Packages, console: Console
+    connection: psycopg.Connection[Any],
+    index: Index,
+    queries: Packages,
+    stream: Packages,
+    truth: Truth,
+    console: Console,
 ) -> None:
     """Rows come in; after each batch the updater runs, and searches are compared with exact cosine."""
     console.print(
@@ -98,13 +104,11 @@ def show_batches(
         with bar(console, "writing", len(batch.names)) as advance:
             write(connection, batch, advance=advance)
         run = learn(connection, console)
-        best = exact(connection, index, queries, 10)
-        cosine, foh = (
-            quality(connection, index, queries, found, best)
-            for found in (best.nearest, searched(index, queries, 10))
-        )
+        rows = start + len(batch.names)
+        answers = (truth.nearest(rows, 10), searched(index, queries, 10))
+        cosine, foh = (truth.judge(found, rows) for found in answers)
         table.add_row(
-            str(start + len(batch.names)),
+            str(rows),
             str(run.to_version),
             f"{cosine.tags:.1%}",
             f"[bold]{foh.tags:.1%}[/]",
@@ -115,7 +119,7 @@ def show_batches(
     console.print()
 
 
-def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packages, console: Console) -> None:
+def show_dial(index: Index, queries: Packages, truth: Truth, rows: int, console: Console) -> None:
     """The same queries with labels left out, as learned, and above all else; beside exact cosine."""
     console.print(
         "A search takes a dial, labels => 0 to 1: from the nearest vectors and nothing else to the rows\n"
@@ -125,10 +129,9 @@ def show_dial(connection: psycopg.Connection[Any], index: Index, queries: Packag
     table.add_column("search")
     for title in ("share a tag", "of the exact ten", "both@10", "mean distance"):
         table.add_column(title, justify="right")
-    best = exact(connection, index, queries, 10)
     answers = {name: searched(index, queries, 10, dial) for name, dial in DIALS.items()}
-    for name, found in {"exact cosine": best.nearest, **answers}.items():
-        shares = quality(connection, index, queries, found, best)
+    for name, found in {"exact cosine": truth.nearest(rows, 10), **answers}.items():
+        shares = truth.judge(found, rows)
         percents = (f"{share:.1%}" for share in (shares.tags, shares.recall, shares.both))
         table.add_row(name, *percents, f"{shares.distance:.3f}")
     console.print(table)
@@ -161,24 +164,24 @@ def shown(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def show_search(connection: psycopg.Connection[Any], index: Index, query: Packages, console: Console) -> None:
+def show_search(
+    connection: psycopg.Connection[Any], index: Index, query: Packages, packages: Packages, console: Console
+) -> None:
     """One query: what pgvector's HNSW finds, and what the index finds at each position of the dial."""
     console.print(f"Nearest to [bold]{query.names[0]}[/] ({', '.join(query.tags[0])}); ✓ shares a tag:\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = []
-    answers = {name: searched(index, query, 6, dial) for name, dial in DIALS.items()}
-    for title, [found] in {"HNSW": by_hnsw(connection, index, query, 6), **answers}.items():
+    answers = {name: searched(index, query, 6, dial)[0] for name, dial in DIALS.items()}
+    for title, found in {"HNSW": by_hnsw(connection, query, 6), **answers}.items():
         table.add_column(title, no_wrap=True)
-        known = packages(connection, found)
-        columns.append([mark(known[key], query.tags[0]) for key in found])
+        columns.append([mark(packages.names[at], packages.tags[at], query.tags[0]) for at in found])
     for cells in zip(*columns, strict=True):
         table.add_row(*cells)
     console.print(table)
     console.print()
 
 
-def mark(row: tuple[str, list[str]], wanted: list[str]) -> str:
-    name, tags = row
+def mark(name: str, tags: list[str], wanted: list[str]) -> str:
     return f"[green]✓ {name}[/]" if set(tags) & set(wanted) else f"  {name}"
 
 

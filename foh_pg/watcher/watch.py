@@ -188,10 +188,9 @@ class Watcher:
         for name in present - self._indexes.keys():
             self.counters.start(name)
             self._indexes[name] = Watched(Backoff(self.settings.longest_wait))
-        if gone := self._indexes.keys() - present:
-            self.counters.keep(present)
-            for name in gone:
-                del self._indexes[name]
+        for name in self._indexes.keys() - present:
+            self.counters.forget(name)
+            del self._indexes[name]
 
     # -- one index -----------------------------------------------------------------------------------------
 
