@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from foh_pg.doctor.examine import Examination, examine
-from foh_pg.doctor.finding import Finding
+from foh_pg.doctor.report import Finding
 
 __all__ = ["Examination", "Finding", "examine"]

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg import errors
 
-from foh_pg.doctor.finding import NOTE, SEVERITIES, Finding
-from foh_pg.doctor.guard import guarded
-from foh_pg.doctor.indexes import index_findings
-from foh_pg.doctor.rights import rights_findings
-from foh_pg.doctor.schema import Unreadable, foreign_finding, read_revision, schema_findings
-from foh_pg.doctor.server import Facts, pgvector_findings, read_facts, server_findings
+from foh_pg.doctor.indexes import check_indexes
+from foh_pg.doctor.report import NOTE, SEVERITIES, Finding, Report
+from foh_pg.doctor.rights import check_rights
+from foh_pg.doctor.schema import check_schema
+from foh_pg.doctor.server import Facts, check_pgvector, check_publications, check_server, read_facts
 from foh_pg.errors import SchemaError
 from foh_pg.schema import installed
 
@@ -38,50 +37,40 @@ def examine(
     """
     facts = read_facts(connection)
     role = role or facts.role
-    findings = [
-        *guarded(connection, "server", lambda: server_findings(facts, connection.info.backend_pid)),
-        *guarded(connection, "pgvector", lambda: pgvector_findings(facts)),
-    ]
+    report = Report(connection)
+    with report.guarded("server"):
+        check_server(report, facts)
+    with report.guarded("pgvector"):
+        check_pgvector(report, facts)
     revision: str | None = None
     try:
-        revision = read_revision(connection)
+        revision = installed.revision(connection)
     except SchemaError as error:
-        findings.append(foreign_finding(error))
-    except Unreadable:
-        findings.append(not_looked_at(facts))
-        findings += guarded(connection, "rights", lambda: rights_findings(connection, role))
+        # Nothing in a schema that is not ours is looked at.
+        found, _, cure = str(error).partition(". ")
+        report.error("schema", found, cure or "find out who made the schema; foh_pg needs its name")
+    except errors.InsufficientPrivilege:
+        report.note(
+            "schema",
+            f"schema foh and its indexes were not looked at: {facts.role} may not read its tables",
+            "run foh-pg doctor as the owner of schema foh, or as an updater",
+        )
+        with report.guarded("rights"):
+            check_rights(report, role)
     else:
-        findings += installed_findings(connection, facts, revision, role, max_lag)
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+        check_installed(report, facts, revision, role, max_lag)
+    findings = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return Examination(facts, revision, findings)
 
 
-def installed_findings(
-    connection: psycopg.Connection[dict[str, Any]], facts: Facts, revision: str, role: str, max_lag: float
-) -> Iterator[Finding]:
-    yield from guarded(connection, "schema", lambda: schema_findings(connection, facts, revision))
+def check_installed(report: Report, facts: Facts, revision: str, role: str, max_lag: float) -> None:
+    with report.guarded("schema"):
+        check_schema(report, facts, revision)
     # The tables of another revision may have other columns.
     if revision != installed.head():
         return
-    yield from publication_findings(facts)
-    yield from guarded(connection, "rights", lambda: rights_findings(connection, role))
-    yield from guarded(connection, "index", lambda: index_findings(connection, max_lag))
-
-
-def not_looked_at(facts: Facts) -> Finding:
-    return Finding(
-        "schema",
-        NOTE,
-        f"schema foh and its indexes were not looked at: {facts.role} may not read its tables",
-        "run foh-pg doctor as the owner of schema foh, or as an updater",
-    )
-
-
-def publication_findings(facts: Facts) -> Iterator[Finding]:
-    if facts.publications is not None:
-        yield Finding(
-            "publications",
-            NOTE,
-            f"publication {facts.publications} is FOR ALL TABLES and takes the tables of foh along",
-            "publish the schemas of the application instead: docs/how-to/replicas.md",
-        )
+    check_publications(report, facts)
+    with report.guarded("rights"):
+        check_rights(report, role)
+    with report.guarded("index"):
+        check_indexes(report, max_lag)

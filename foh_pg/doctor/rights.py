@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
-
-import psycopg
 from psycopg import sql
 
-from foh_pg.doctor.finding import WARNING, Finding
-from foh_pg.doctor.guard import guarded
+from foh_pg.doctor.report import Report
 from foh_pg.doctor.server import quoted
 from foh_pg.errors import InputError
 
@@ -47,54 +41,48 @@ FROM pg_proc p WHERE p.pronamespace = 'foh'::regnamespace AND p.proname = 'creat
 """
 
 
-def rights_findings(connection: psycopg.Connection[Any], role: str) -> Iterator[Finding]:
-    known = connection.execute(KNOWN, {"role": role}).fetchone()
+def check_rights(report: Report, role: str) -> None:
+    known = report.connection.execute(KNOWN, {"role": role}).fetchone()
     if not (known and known["known"]):
         raise InputError(f"there is no role {role!r}")
-    indexes = connection.execute(INDEXES, {"role": role}).fetchall()
+    indexes = report.connection.execute(INDEXES, {"role": role}).fetchall()
     for index in indexes:
-        name = index["name"]
+        about = report.about(index["name"])
         if not index["may_search"]:
-            yield Finding(
+            about.warn(
                 "rights",
-                WARNING,
                 f"role {quoted(role)} may not search",
-                f"foh-pg grant {name} --reader {quoted(role)}, as the owner of schema foh",
-                name,
+                f"foh-pg grant {index['name']} --reader {quoted(role)}, as the owner of schema foh",
             )
         elif index["may_ask"]:
-            yield from guarded(connection, "rights", partial(on_the_table, connection, name, role), name)
+            with about.guarded("rights"):
+                check_table(about, index["name"], role)
     if not indexes:
-        row = connection.execute(MAY_CREATE, {"role": role}).fetchone()
+        row = report.connection.execute(MAY_CREATE, {"role": role}).fetchone()
         if not (row and row["may"]):
-            yield Finding(
+            report.warn(
                 "rights",
-                WARNING,
                 f"role {quoted(role)} may not create an index",
                 "connect as the owner of schema foh: SELECT nspowner::regrole FROM pg_namespace "
                 "WHERE nspname = 'foh'",
             )
 
 
-def on_the_table(connection: psycopg.Connection[Any], name: str, role: str) -> Iterator[Finding]:
+def check_table(report: Report, index: str, role: str) -> None:
     """A search reads the table with the rights of the caller."""
-    statement = sql.SQL(ON_THE_TABLE).format(sql.Identifier(f"{name}_describe"))
-    for row in connection.execute(statement, {"role": role}):
-        who = quoted(role)
+    statement = sql.SQL(ON_THE_TABLE).format(sql.Identifier(f"{index}_describe"))
+    for row in report.connection.execute(statement, {"role": role}):
         lacks = []
         if not row["vectors"]:
             lacks.append(f"USAGE ON SCHEMA {quoted(row['vector_schema'])}")
         if not row["schema"]:
             lacks.append(f"USAGE ON SCHEMA {quoted(row['table_schema'])}")
         if row["columns"] is False:
-            lacks.append(
-                f"SELECT ({', '.join(map(quoted, [*row['key'], row['embedding']]))}) ON {row['source']}"
-            )
+            columns = ", ".join(map(quoted, [*row["key"], row["embedding"]]))
+            lacks.append(f"SELECT ({columns}) ON {row['source']}")
         if lacks:
-            yield Finding(
+            report.warn(
                 "rights",
-                WARNING,
-                f"role {who} may call the search, and lacks what the search needs outside of foh",
-                " ".join(f"GRANT {right} TO {who};" for right in lacks),
-                name,
+                f"role {quoted(role)} may call the search, and lacks what the search needs outside of foh",
+                " ".join(f"GRANT {right} TO {quoted(role)};" for right in lacks),
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import class_row
 
-from foh_pg.doctor.finding import ERROR, NOTE, WARNING, Finding
+from foh_pg.doctor.report import Report
 from foh_pg.schema.requirements import OLDEST_PGVECTOR, OLDEST_SERVER, REQUIREMENTS
 
 # Earlier versions count differing bits a byte at a time on PostgreSQL 18, which slows every search down.
@@ -70,68 +69,60 @@ def quoted(name: str) -> str:
     return name if simple else sql.Identifier(name).as_string(None)
 
 
-def server_findings(facts: Facts, backend_pid: int) -> Iterator[Finding]:
+def check_server(report: Report, facts: Facts) -> None:
     if facts.major < OLDEST_SERVER:
-        yield Finding(
+        report.error(
             "server",
-            ERROR,
             f"PostgreSQL {facts.server} is too old: {REQUIREMENTS}",
             f"upgrade to PostgreSQL {OLDEST_SERVER} or newer",
         )
     if facts.standby:
-        yield Finding(
+        report.note(
             "server",
-            NOTE,
             "this server is a standby: searches work here, updates do not",
             "connect updaters to the primary",
         )
-    if facts.pid != backend_pid:
-        yield Finding(
+    if facts.pid != report.connection.info.backend_pid:
+        report.note(
             "pooler",
-            NOTE,
             "this connection goes through a proxy, which works as long as it pools sessions",
             "connect updaters to the server itself, see docs/how-to/managed.md",
         )
     if not facts.autovacuum:
-        yield Finding(
+        report.warn(
             "autovacuum",
-            WARNING,
             "autovacuum is off: every search reads past the entries of the stream that updates took out",
             "ALTER SYSTEM SET autovacuum = on; then SELECT pg_reload_conf();",
         )
 
 
-def pgvector_findings(facts: Facts) -> Iterator[Finding]:
+def check_publications(report: Report, facts: Facts) -> None:
+    if facts.publications is not None:
+        report.note(
+            "publications",
+            f"publication {facts.publications} is FOR ALL TABLES and takes the tables of foh along",
+            "publish the schemas of the application instead: docs/how-to/replicas.md",
+        )
+
+
+def check_pgvector(report: Report, facts: Facts) -> None:
     if facts.pgvector is None:
+        cure = "CREATE EXTENSION vector; as a superuser, or as the administrator of your provider"
         if facts.available is None:
             cure = "install pgvector on the server, then CREATE EXTENSION vector;"
-        else:
-            cure = "CREATE EXTENSION vector; as a superuser, or as the administrator of your provider"
-        yield Finding(
-            "pgvector",
-            ERROR,
-            f"the extension vector (pgvector) is not installed in database {quoted(facts.database)}",
-            cure,
-        )
+        found = f"the extension vector (pgvector) is not installed in database {quoted(facts.database)}"
+        report.error("pgvector", found, cure)
         return
     version = numbers(facts.pgvector)
-    newest = facts.available
-    is_newer_there = newest is not None and numbers(newest) > version
-    update = (
-        "ALTER EXTENSION vector UPDATE;"
-        if is_newer_there
-        else "install a newer pgvector on the server, then ALTER EXTENSION vector UPDATE;"
-    )
+    newer = facts.available is not None and numbers(facts.available) > version
+    update = "ALTER EXTENSION vector UPDATE;"
+    if not newer:
+        update = f"install a newer pgvector on the server, then {update}"
     if version < OLDEST_PGVECTOR:
-        yield Finding("pgvector", ERROR, f"pgvector {facts.pgvector} is too old: {REQUIREMENTS}", update)
+        report.error("pgvector", f"pgvector {facts.pgvector} is too old: {REQUIREMENTS}", update)
     elif facts.major >= 18 and version < FAST_PGVECTOR:
-        yield Finding(
-            "pgvector",
-            WARNING,
-            f"pgvector {facts.pgvector} counts differing bits slowly on PostgreSQL 18, unlike 0.8.3",
-            update,
-        )
-    elif is_newer_there:
-        yield Finding(
-            "pgvector", NOTE, f"the database uses pgvector {facts.pgvector}, the server has {newest}", update
-        )
+        found = f"pgvector {facts.pgvector} counts differing bits slowly on PostgreSQL 18, unlike 0.8.3"
+        report.warn("pgvector", found, update)
+    elif newer:
+        found = f"the database uses pgvector {facts.pgvector}, the server has {facts.available}"
+        report.note("pgvector", found, update)

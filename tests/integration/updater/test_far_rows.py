@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from foh_pg.doctor.indexes import index_findings
+from foh_pg.doctor import examine
 from foh_pg.postgres.connect import connect
 from foh_pg.updater import build, rebuild, update
 from tests.support.digits import create_index, create_table, digits, insert, vector, waiting
@@ -123,6 +123,6 @@ def test_the_doctor_names_them(connection: Connection, database: Database) -> No
     build(database.dsn(), "digits")
     with connect(database.dsn()) as session:
         session.row_factory = dict_row
-        (finding,) = [found for found in index_findings(session, 3600) if found.check == "rows"]
+        (finding,) = [found for found in examine(session).findings if found.check == "rows"]
     assert finding.found.startswith("5 rows")
     assert "key 10, 20, 30, ..." in finding.found
