@@ -13,8 +13,8 @@ from foh_pg.cli import options
 from foh_pg.cli.database import connected, not_installed
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import IndexNotFound, InputError
-from foh_pg.index import Index, Match
-from foh_pg.index.calls import COMMA, key_types, numbered, quoted
+from foh_pg.index import Index
+from foh_pg.index.calls import COMMA, is_key, parameters, quoted
 from foh_pg.index.results import Description, key_values
 from foh_pg.postgres.connect import own_path
 
@@ -153,7 +153,6 @@ def found(
             # What follows the filter in the statement is ours.
             said = (error.diag.message_primary or "").partition("]::boolean[]")[0].strip()
             raise InputError(f"{asked['filter']!r} is no condition of SQL: {said} (--filter)") from error
-    extra = rows_of(connection, index, matches, columns) if columns else {}
     taken = {*index.about.key, *columns}
     # Our columns get other names where the table has theirs, as in SQL where the key has.
     distance = "foh_distance" if "distance" in taken else "distance"
@@ -161,7 +160,7 @@ def found(
     return [
         {
             **named_key(index.about, match.key),
-            **{column: extra.get(match.key, {}).get(column) for column in columns},
+            **(row_of(connection, index.about, match.key, columns) if columns else {}),
             distance: match.distance,
             score: match.score,
         }
@@ -174,28 +173,11 @@ def named_key(about: Description, key: Any) -> Row:
     return dict(zip(about.key, key_values(about, key), strict=True))
 
 
-def rows_of(
-    connection: psycopg.Connection[Row], index: Index, matches: list[Match], columns: list[str]
-) -> dict[Any, Row]:
-    """The chosen columns of the rows that were found, by key."""
-    about = index.about
-    named = [*zip(about.key, numbered(about, "foh_"), numbered(about, "f.foh_"), strict=True)]
-    statement = sql.SQL("SELECT {}, {} FROM ROWS FROM ({}) AS f ({}) JOIN {} s ON {}").format(
-        COMMA.join(sql.SQL("s.{} AS {}").format(quoted(column), name) for column, name, _ in named),
-        COMMA.join(quoted(column) for column in columns),
-        COMMA.join(
-            sql.SQL("pg_catalog.unnest({}::{}[])").format(sql.Placeholder(f"key{number}"), type_)
-            for number, type_ in enumerate(key_types(about))
-        ),
-        COMMA.join(numbered(about, "foh_")),
+def row_of(connection: psycopg.Connection[Row], about: Description, key: Any, columns: list[str]) -> Row:
+    """The chosen columns of a row that was found; none where it is gone by now."""
+    statement = sql.SQL("SELECT {} FROM {} WHERE {}").format(
+        COMMA.join(map(quoted, columns)),
         sql.SQL(about.source.replace("%", "%%")),
-        sql.SQL(" AND ").join(
-            sql.SQL("s.{} OPERATOR(pg_catalog.=) {}").format(quoted(column), value)
-            for column, _, value in named
-        ),
+        is_key(about, map(quoted, about.key)),
     )
-    keys = [key_values(about, match.key) for match in matches]
-    given = {f"key{number}": [key[number] for key in keys] for number in range(len(about.key))}
-    rows = connection.execute(statement, given).fetchall()
-    names = [name.as_string(None) for _, name, _ in named]
-    return {row[names[0]] if len(names) == 1 else tuple(row[name] for name in names): row for row in rows}
+    return connection.execute(statement, parameters(about, key)).fetchone() or dict.fromkeys(columns)

@@ -11,7 +11,7 @@ from foh_pg.cli.database import connected
 from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.errors import IndexNotFound
 from foh_pg.model.ranking import ranking_text
-from foh_pg.quality.history import Quality, quality, read_runs
+from foh_pg.quality.history import Quality, quality
 
 # What fits a screen; --json has everything.
 COLUMNS = (
@@ -53,10 +53,10 @@ def status(names: tuple[str, ...], check: bool, max_lag: float, dsn: str | None,
     """
     with connected(dsn) as connection:
         rows = read_status(connection, names, max_lag)
-        trend = quality(read_runs(connection, names[0])) if len(names) == 1 else None
+        trend = quality(connection, names[0]) if len(names) == 1 else None
     if json:
         if trend is not None:
-            rows[0]["quality"] = [point.as_dict() for point in trend]
+            rows[0]["quality"] = [point._asdict() for point in trend]
         print_json(rows)
     elif rows:
         print_table(rows, COLUMNS)
@@ -92,7 +92,7 @@ def as_row(point: Quality) -> dict[str, Any]:
     return {
         "version": point.version,
         "at": point.at,
-        "held-out mAP": point.held_out_map,
+        "held-out mAP": point.map,
         "P@10": point.score("index", "p10"),
         "recall@10": point.score("index", "recall10"),
         "both@10": point.score("index", "both10"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Boolean, Integer, String, TextClause, bindparam, text
+from sqlalchemy import TextClause, text
 
 from foh_pg.index.calls import names_text
 
@@ -53,19 +53,13 @@ class Definition:
 
     def create(self) -> TextClause:
         labels_from = qualified(self.labels_from, self.labels_from_schema) if self.labels_from else None
+        columns = ("name", "embedding", "labels", "labels_key", "key", "bits", "dimensions", "distance")
         return text(CREATE.strip()).bindparams(
-            bindparam("name", self.name, String),
-            bindparam("source", qualified(self.table, self.schema), String),
-            bindparam("embedding", self.embedding, String),
-            bindparam("labels", self.labels, String),
-            bindparam("labels_from", labels_from, String),
-            bindparam("labels_key", self.labels_key, String),
-            bindparam("key", self.key, String),
-            bindparam("bits", self.bits, Integer),
-            bindparam("dimensions", self.dimensions, Integer),
-            bindparam("distance", self.distance, String),
-            bindparam("options", json.dumps(dict(self.options), sort_keys=True), String),
-            bindparam("include", names_text(self.include), String),
+            source=qualified(self.table, self.schema),
+            labels_from=labels_from,
+            options=json.dumps(dict(self.options), sort_keys=True),
+            include=names_text(self.include),
+            **{column: getattr(self, column) for column in columns},
         )
 
 
@@ -74,14 +68,14 @@ def alter(name: str, options: Mapping[str, Any]) -> TextClause:
     include = options.get("include")
     others = {option: value for option, value in options.items() if option != "include"}
     return text(ALTER.strip()).bindparams(
-        bindparam("name", name, String),
-        bindparam("options", json.dumps(others, sort_keys=True), String),
-        bindparam("include", None if include is None else names_text(include), String),
+        name=name,
+        options=json.dumps(others, sort_keys=True),
+        include=None if include is None else names_text(include),
     )
 
 
 def drop(name: str, *, if_exists: bool = False) -> TextClause:
-    return text(DROP).bindparams(bindparam("name", name, String), bindparam("if_exists", if_exists, Boolean))
+    return text(DROP).bindparams(name=name, if_exists=if_exists)
 
 
 def qualified(table: str, schema: str | None) -> str:

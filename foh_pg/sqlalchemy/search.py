@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -10,18 +10,35 @@ from sqlalchemy.orm import Mapper
 from sqlalchemy.orm.util import AliasedInsp
 from sqlalchemy.sql import FromClause
 from sqlalchemy.sql.functions import Function
+from sqlalchemy.types import UserDefinedType
 
 from foh_pg.errors import InputError
 from foh_pg.index.calls import HowToSearch
+from foh_pg.postgres.vectors import PackedVector
 from foh_pg.sqlalchemy.filter import pushed
 from foh_pg.sqlalchemy.index import FOHIndex, declared
 from foh_pg.sqlalchemy.matching import matched, told
-from foh_pg.sqlalchemy.types import QueryVector
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 T = TypeVar("T")
+
+
+class QueryVector(UserDefinedType[Any]):
+    """The vector of a query, sent as text: the server takes the type from the function that is called."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **kw: Any) -> str:
+        return "VECTOR"
+
+    def bind_processor(self, dialect: sa.Dialect) -> Callable[[Any], str | None]:
+        return lambda value: None if value is None else PackedVector(value).text()
+
+    def literal_processor(self, dialect: sa.Dialect) -> Callable[[Any], str]:
+        return lambda value: f"'{PackedVector(value).text()}'"
+
 
 # Shared: SQLAlchemy computes the part of a type in a statement's cache key once for each instance.
 QUERY = QueryVector()
@@ -65,35 +82,15 @@ def foh_search(
 
     Other Parameters
     ----------------
-    probes, shortlist : int
-        Lists to read and rows to rank with the exact distance; None: the index's own choice.
-    labels : float
-        How much the labels count, from 0 (nearest vectors and nothing else) over 0.5 (as learned) to 1 (rows
-        likeliest to share a label); None: the index's option `dial`.
-    recall : float
-        The share of the ten nearest rows to find; 1 reads the table itself. None: the index's own choice.
-    max_distance : float
-        No row farther than that: fewer than k where there are fewer.
+    probes, shortlist, labels, recall, max_distance
+        As `foh_pg.index.Index.search` has them.
     """
     chosen = _index(entity, index)
     keys = chosen.key_columns
     taken = {key.name for key in keys}
     data, condition, params = _conditions(chosen, entity, filter, match)
-    asked = _bound(how)
-    function = _call(
-        chosen,
-        "search",
-        query,
-        k,
-        asked["probes"],
-        asked["shortlist"],
-        condition,
-        params,
-        asked["labels"],
-        asked["recall"],
-        asked["max_distance"],
-        data,
-    )
+    probes, shortlist, *rest = _bound(how)
+    function = _call(chosen, "search", query, k, probes, shortlist, condition, params, *rest, data)
     return function.table_valued(
         *(sa.column(key.name, key.type) for key in keys),
         # As foh.create_index names them: another name where the key has ours.
@@ -133,9 +130,8 @@ def foh_explain(
     """
     chosen = _index(entity, index)
     data, condition, params = _conditions(chosen, entity, filter, how.pop("match", None))
-    asked = _bound(how)
-    order = ("probes", "shortlist", "labels", "recall")
-    function = _call(chosen, "explain", query, k, *(asked[name] for name in order), data, condition, params)
+    *asked, _max_distance = _bound(how)
+    function = _call(chosen, "explain", query, k, *asked, data, condition, params)
     steps = function.table_valued(sa.column("step", sa.Text), sa.column("value", sa.Text))
     sent = connection.execute(
         sa.select(*(sa.cast(each, sa.Text) for each in (data, condition, params)))
@@ -157,17 +153,16 @@ def _call(index: FOHIndex, suffix: str, query: Any, k: int, *arguments: Any) -> 
     )
 
 
-def _bound(how: Mapping[str, Any]) -> dict[str, sa.BindParameter[Any]]:
-    """What says how to search, each argument as a parameter."""
+def _bound(how: Mapping[str, Any]) -> list[sa.BindParameter[Any]]:
+    """What says how to search, each argument as a parameter: probes, shortlist, labels, ..."""
     unknown = how.keys() - HowToSearch.__annotations__.keys()
     if unknown:
         raise InputError(f"a search takes no argument {min(unknown)!r}")
-    return {
-        name: sa.bindparam(
-            None, how.get(name), INTEGER if name in ("probes", "shortlist") else DOUBLE, unique=True
-        )
+    types = {"probes": INTEGER, "shortlist": INTEGER}
+    return [
+        sa.bindparam(None, how.get(name), types.get(name, DOUBLE), unique=True)
         for name in HowToSearch.__annotations__
-    }
+    ]
 
 
 def _conditions(

@@ -445,16 +445,6 @@ def test_async(shop: Database, driver: str) -> None:
     asyncio.run(main())
 
 
-def test_an_engine_older_than_our_module_sends_text(session: Session, engine: sa.Engine) -> None:
-    from foh_pg.postgres.vectors import PackedVector
-    from foh_pg.sqlalchemy.types import QueryVector
-
-    class Stranger:
-        _psycopg_adapters_map = None
-
-    assert QueryVector().bind_processor(Stranger())([1, 0.5]) == "[1.0,0.5]"
-    assert isinstance(QueryVector().bind_processor(engine.dialect)([1, 0.5]), PackedVector)
-    text = sa.text("SELECT id FROM foh.products_foh_search(:q, 1)")
-    assert session.scalar(text, {"q": PackedVector(vector(6)).text()}) == 6
+def test_a_statement_with_its_values_written_out(session: Session, engine: sa.Engine) -> None:
     literal = select_nearest(Product, vector(6), k=1).compile(engine, compile_kwargs={"literal_binds": True})
     assert session.execute(sa.text(literal.string.replace(":", r"\:"))).first().id == 6

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from foh_pg.cli import app
 from foh_pg.errors import InputError
 from foh_pg.quality.evaluate import evaluate
-from foh_pg.quality.history import quality, read_runs
+from foh_pg.quality.history import quality
 from foh_pg.updater import build, update
 from tests.support.digits import create_index, create_table, digits, insert, vector
 from tests.support.postgres import Database
@@ -138,9 +138,9 @@ def test_quality_over_versions(built: Connection, full: Database) -> None:
     insert(built, range(1400, 1650))
     update(full.dsn(), "digits")
     evaluate(built, "digits", queries=50)
-    points = quality(read_runs(built, "digits"))
+    points = quality(built, "digits")
     assert [point.version for point in points] == [2, 3]
-    assert all(point.evaluated is not None and point.held_out_map is not None for point in points)
+    assert all(point.evaluated is not None and point.map is not None for point in points)
 
 
 def test_rows_in_the_stream_are_found_too(connection: Connection) -> None:

@@ -8,18 +8,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from foh_pg.cli.commands import SUMMARIES
 from foh_pg.django.checks import declared_names
 from foh_pg.django.databases import dsn
 from foh_pg.errors import InputError
 
-COMMANDS = {
-    "update": "Merge what was written into the lists, and learn from it.",
-    "status": "Show the indexes: what they hold, what waits for the updater, what is wrong.",
-    "check": "Verify what the indexes promise on the live data. Exit code 3 if a promise is broken.",
-    "build": "Place the rows that a table had before its index.",
-    "evaluate": "Measure the indexes by label and by nearness.",
-    "doctor": "Say what is wrong with schema foh and the indexes of a database, and how to put it right.",
-}
+COMMANDS = ("update", "status", "check", "build", "evaluate", "doctor")
 MEANINGS = {3: "promises are broken", 4: "another updater is at work on an index", 5: "something is wrong"}
 
 
@@ -28,8 +22,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-        for name, text in COMMANDS.items():
-            command = commands.add_parser(name, help=text, description=text)
+        for name in COMMANDS:
+            command = commands.add_parser(name, help=SUMMARIES[name], description=SUMMARIES[name])
             command.add_argument(
                 "indexes",
                 nargs="*",
