@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import sql
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from foh_pg.demo.answers import MAKE_HNSW, Truth, by_hnsw, searched
@@ -20,7 +17,7 @@ from foh_pg.index import Index
 from foh_pg.postgres.connect import connect
 from foh_pg.postgres.embedded import EmbeddedServer
 from foh_pg.schema.migrations import migrate
-from foh_pg.updater import Run, update
+from foh_pg.updater import update
 
 DATABASE = "foh_demo"
 INDEX = "packages"
@@ -101,10 +98,10 @@ def show_batches(
     size = -(-len(stream.names) // BATCHES)
     for start in range(0, len(stream.names), size):
         batch = stream.part(start, start + size)
-        with bar(console, "writing", len(batch.names)) as advance:
-            write(connection, batch, advance=advance)
-        run = learn(connection, console)
         rows = start + len(batch.names)
+        with console.status(f"writing {len(batch.names)} rows, and learning from {rows}"):
+            write(connection, batch)
+            run = update(connection, INDEX)
         answers = (truth.nearest(rows, 10), searched(index, queries, 10))
         cosine, foh = (truth.judge(found, rows) for found in answers)
         table.add_row(
@@ -140,11 +137,6 @@ def show_dial(index: Index, queries: Packages, truth: Truth, rows: int, console:
         "that was found."
     )
     console.print()
-
-
-def learn(connection: psycopg.Connection[Any], console: Console) -> Run:
-    with bar(console, "learning", None) as advance:
-        return update(connection, INDEX, progress=lambda _phase, done, _of: advance(done))
 
 
 def show_state(connection: psycopg.Connection[Any], index: Index, console: Console) -> None:
@@ -183,12 +175,3 @@ def show_search(
 
 def mark(name: str, tags: list[str], wanted: list[str]) -> str:
     return f"[green]✓ {name}[/]" if set(tags) & set(wanted) else f"  {name}"
-
-
-@contextmanager
-def bar(console: Console, title: str, total: int | None) -> Iterator[Any]:
-    """A progress bar that goes away; nothing if there is no terminal."""
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda done: progress.update(task, completed=done)

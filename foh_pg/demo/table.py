@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -55,12 +54,7 @@ def make_table(connection: psycopg.Connection[Any], dimensions: int, schema: str
         )
 
 
-def write(
-    connection: psycopg.Connection[Any],
-    packages: Packages,
-    schema: str = "public",
-    advance: Callable[[int], object] = lambda _rows: None,
-) -> None:
+def write(connection: psycopg.Connection[Any], packages: Packages, schema: str = "public") -> None:
     """COPY, a piece at a time: each row is searchable when its transaction commits."""
     for start in range(0, len(packages.names), PIECE):
         piece = packages.part(start, start + PIECE)
@@ -71,4 +65,3 @@ def write(
             (TEXT, Array(TEXT), Vector(piece.vectors.shape[1])),
             (piece.names, Ragged.of(piece.tags, object), piece.vectors),
         )
-        advance(start + len(piece.names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,6 @@ from foh_pg.errors import BusyError, FohError, IndexNotFound, SchemaError, one_l
 from foh_pg.runs.run import Progress, Run, Stopped
 from foh_pg.updater.update import BATCH_SIZE, update
 from foh_pg.version import __version__
-from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import MEASURES, Counters
 from foh_pg.watcher.poll import Stream, poll
 
@@ -55,8 +55,8 @@ class Settings:
 class Watched:
     """One index, as the watcher knows it from look to look. Times are those of the monotonic clock."""
 
-    # Errors of runs that follow each other: the last one, and when to try again.
-    backoff: Backoff
+    # Errors of runs that follow each other: how many, the last one, and when to try again.
+    failures: int = 0
     error: str = ""
     until: float = 0.0
     # What cannot be read of the index, and so not be updated.
@@ -85,6 +85,7 @@ class Watcher:
     _indexes: dict[str, Watched] = field(default_factory=dict)
     _working: bool = False
     _polled: float = field(default_factory=time.monotonic)
+    _failures: int = 0
     _last_error: str = ""
 
     def __post_init__(self) -> None:
@@ -104,21 +105,19 @@ class Watcher:
         IndexNotFound, SchemaError
             At the first look only; later ones are waited out like all other errors.
         """
-        backoff = Backoff(self.settings.longest_wait)
         first = True
         threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
         try:
             while not self.stopping.is_set():
                 try:
                     wait = self._round()
-                    backoff.succeed()
-                    self._last_error, first = "", False
+                    self._failures, self._last_error, first = 0, "", False
                 except Stopped:
                     break
                 except Exception as error:
                     if first and isinstance(error, (IndexNotFound, SchemaError)):
                         raise
-                    wait = self._lost(error, backoff)
+                    wait = self._lost(error)
                 self.stopping.wait(wait)
         finally:
             self._disconnect()
@@ -187,7 +186,7 @@ class Watcher:
         """Begin to count for indexes that are new, forget those that are gone."""
         for name in present - self._indexes.keys():
             self.counters.start(name)
-            self._indexes[name] = Watched(Backoff(self.settings.longest_wait))
+            self._indexes[name] = Watched()
         for name in self._indexes.keys() - present:
             self.counters.forget(name)
             del self._indexes[name]
@@ -213,14 +212,14 @@ class Watcher:
             self.counters.add("foh_run_errors_total", index=name)
             if connection.closed:
                 raise
-            wait = watched.backoff.fail()
+            watched.failures += 1
+            wait = pause(watched.failures, self.settings.longest_wait)
             watched.error, watched.until = one_line(error), time.monotonic() + wait
             log.error(
                 "index %r: %s; trying again in %.0f s", name, watched.error, wait, exc_info=fault(error)
             )
             return False
-        watched.skipped, watched.error = False, ""
-        watched.backoff.succeed()
+        watched.skipped, watched.error, watched.failures = False, "", 0
         self._tell(run, time.monotonic() - started)
         return run.more
 
@@ -310,12 +309,13 @@ class Watcher:
         self.counters.set("foh_connected", 1)
         return self._connection
 
-    def _lost(self, error: Exception, backoff: Backoff) -> float:
+    def _lost(self, error: Exception) -> float:
         """Count an error that concerns all indexes, give the connection up, and say how long to wait."""
         self._last_error = one_line(error)
         self.counters.add("foh_connection_errors_total")
         self._disconnect()
-        wait = backoff.fail()
+        self._failures += 1
+        wait = pause(self._failures, self.settings.longest_wait)
         log.error("%s; trying again in %.0f s", self._last_error, wait, exc_info=fault(error))
         return wait
 
@@ -324,6 +324,16 @@ class Watcher:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+
+def pause(failures: int, longest: float) -> float:
+    """Seconds to wait after so many errors: up to one, then twice as long each time up to `longest`.
+
+    Drawn from the upper half of its range: watchers that lost their server at one moment must not come back
+    at one moment.
+    """
+    # 2.0 ** 2000 would be an error, and the longest wait is reached long before.
+    return min(longest, 2.0 ** min(failures - 1, 60)) * random.uniform(0.5, 1)
 
 
 def fault(error: Exception) -> Exception | None:

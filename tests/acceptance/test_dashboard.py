@@ -125,7 +125,7 @@ def test_every_metric_is_served(watched: Watch) -> None:
         if not line.startswith("#"):
             name, labels = re.fullmatch(r"(\w+)(\{.*\})? \S+", line).groups()  # type: ignore[union-attr]
             served.setdefault(name, set()).update(re.findall(r"(\w+)=\"", labels or ""))
-    assert set(served) == {name for name, _, _ in METRICS}
+    assert set(served) == set(METRICS)
     for title, query in {**queries(), **rules()}.items():
         for name, wanted in re.findall(r"(foh_\w+)\{([^}]*)\}", query):
             assert set(re.findall(r"(\w+)=~?\"", wanted)) <= served[name], title

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import http.client
-import random
 from types import SimpleNamespace
 
 import pytest
@@ -10,18 +9,17 @@ from prometheus_client import generate_latest
 from foh_pg.errors import InputError
 from foh_pg.runs.run import Run
 from foh_pg.watcher import watch
-from foh_pg.watcher.backoff import Backoff
 from foh_pg.watcher.counters import Counters
 from foh_pg.watcher.exposition import serving
+from foh_pg.watcher.watch import pause
 
 
 def text_of(counters: Counters) -> str:
     return generate_latest(counters.registry).decode()
 
 
-def test_waits_double_up_to_the_cap_and_never_agree() -> None:
-    two = [Backoff(60, random.Random(seed)) for seed in (1, 2)]
-    waits = [[backoff.fail() for _ in range(2000)] for backoff in two]
+def test_waits_double_up_to_the_longest_and_never_agree() -> None:
+    waits = [[pause(failures, 60) for failures in range(1, 2000)] for _ in range(2)]
     for i, wait in enumerate(waits[0]):
         whole = min(60, 2 ** min(i, 10))
         assert whole / 2 <= wait <= whole
