@@ -14,6 +14,36 @@ from foh_pg.quality.evaluate import QUERIES
 from foh_pg.quality.evaluate import evaluate as run_evaluate
 from foh_pg.updater import Run
 
+# Columns of the tables, each with the figure that stands in it.
+FIGURES = {
+    "P@10": "p10",
+    "recall@10": "recall10",
+    "both@10": "both10",
+    "distance": "distance10",
+    "P@100": "p100",
+    "both@100": "both100",
+    "mAP@100": "map100",
+}
+MATCHING = {"recall@10": "recall10", "rows": "rows"}
+SUGGESTED = {
+    "first": "top1",
+    "one of three": "top3",
+    "off": "calibration",
+    "by luck": "calibration_by_luck",
+}
+WAYS_TO_SUGGEST = {
+    "labels": "suggested by the index",
+    "labels_vote": "vote of the exact nearest",
+    "labels_classifier": "ridge classifier",
+}
+# What is left of the exact ten nearest after each step of a search.
+STEPS = {
+    "lists": "in the lists read",
+    "bits": "after bits",
+    "shortlist": "on the shortlist",
+    "answer": "in the answer",
+}
+
 
 @click.command()
 @options.index_name
@@ -39,25 +69,9 @@ def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | N
     if json:
         print_json(run.as_dict())
     elif match is not None:
-        print_table(matching(run))
-        click.echo(f"\n{run.metrics['condition']}.")
-        click.echo("Recall is of the ten nearest rows that pass; ± is the standard error.")
+        show_matching(run)
     else:
-        shown = lines(run)
-        # Without labels some columns are empty.
-        print_table(shown, [name for name in shown[0] if any(row[name] not in ("", None) for row in shown)])
-        by_label = "" if run.metrics["index"]["p10"] is None else f"{PRECISION_IS}, {BOTH_IS}, "
-        click.echo(f"\n{by_label}{RECALL_IS}; ± is the standard error.")
-        click.echo(f"{run.metrics['own_first']:.1%} of the queries are first in their own answer")
-        click.echo(kept(run.metrics["kept"]))
-        if "labels" in run.metrics:
-            click.echo()
-            print_table(suggested(run.metrics))
-            click.echo(
-                "\nOf labels suggested for queries that no chance was learned from: how often the first is "
-                "right, and one of the first three; off is how far the chances are from what came true, by "
-                "luck how far true ones would be."
-            )
+        show(run)
     seconds = sum(run.phases.values())
     say(
         f"index {name!r}: version {run.to_version}, {run.rows} queries on {run.metrics['table']} rows, "
@@ -65,77 +79,50 @@ def evaluate(name: str, queries: int, match: dict[str, Any] | None, dsn: str | N
     )
 
 
-def lines(run: Run) -> list[dict[str, Any]]:
-    names = {
-        "index": f"index, version {run.to_version}",
-        "exact": "exact distance",
-    }
-    return [
-        {
-            "": title,
-            **{column: with_error(run.metrics[way], key) for key, column in FIRST.items()},
-            **{column: run.metrics[way][key] for key, column in COLUMNS.items()},
-        }
-        for way, title in names.items()
-    ]
+def show(run: Run) -> None:
+    metrics = run.metrics
+    has_labels = metrics["index"]["p10"] is not None
+    columns = FIGURES if has_labels else {name: FIGURES[name] for name in ("recall@10", "distance")}
+    print_figures(metrics, {"index": f"index, version {run.to_version}", "exact": "exact distance"}, columns)
+    explained = f"{PRECISION_IS}, {BOTH_IS}, {RECALL_IS}" if has_labels else RECALL_IS
+    click.echo(f"\n{explained}; ± is the standard error.")
+    click.echo(f"{metrics['own_first']:.1%} of the queries are first in their own answer")
+    left = (f"{metrics['kept'][step]:.1%} {name}" for step, name in STEPS.items())
+    click.echo(f"of the exact ten: {', '.join(left)}")
+    if "labels" in metrics:
+        click.echo()
+        print_figures(metrics, WAYS_TO_SUGGEST, SUGGESTED, "labels")
+        click.echo(
+            "\nOf labels suggested for queries that no chance was learned from: how often the first is "
+            "right, and one of the first three; off is how far the chances are from what came true, by "
+            "luck how far true ones would be."
+        )
 
 
-def matching(run: Run) -> list[dict[str, Any]]:
-    names = {"index": f"index, version {run.to_version}", "nearest": "the same, with labels 0"}
-    return [
-        {"": title, "recall@10": with_error(run.metrics[way], "recall10"), "rows": run.metrics[way]["rows"]}
-        for way, title in names.items()
-    ]
+def show_matching(run: Run) -> None:
+    ways = {"index": f"index, version {run.to_version}", "nearest": "the same, with labels 0"}
+    print_figures(run.metrics, ways, MATCHING)
+    click.echo(f"\n{run.metrics['condition']}.")
+    click.echo("Recall is of the ten nearest rows that pass; ± is the standard error.")
 
 
-def with_error(figures: Mapping[str, float | None], name: str) -> str:
-    """A mean and how far that of other queries would typically be from it.
+def print_figures(
+    metrics: Mapping[str, Any], ways: Mapping[str, str], columns: Mapping[str, str], title: str = ""
+) -> None:
+    """A line for each way to answer: its name, and its figures."""
+    print_table(
+        [
+            {title: name, **{column: with_error(metrics[way], key) for column, key in columns.items()}}
+            for way, name in ways.items()
+        ]
+    )
+
+
+def with_error(figures: Mapping[str, float | None], name: str) -> float | str | None:
+    """A mean, and how far that of other queries would typically be from it where that is known.
 
     >>> with_error({"p10": 0.75, "p10_error": 0.012}, "p10")
     '0.750 ± 0.012'
     """
-    mean, error = figures[name], figures[f"{name}_error"]
-    return " ± ".join(f"{value:.3f}" for value in (mean, error) if value is not None)
-
-
-def kept(shares: Mapping[str, float]) -> str:
-    """What is left of the exact ten nearest after each step of a search.
-
-    >>> kept({"lists": 0.9, "bits": 0.85, "shortlist": 0.7, "answer": 0.5})
-    'of the exact ten: 90.0% in the lists read, 85.0% after bits, 70.0% on the shortlist, 50.0% in the answer'
-    """
-    return "of the exact ten: " + ", ".join(f"{shares[step]:.1%} {name}" for step, name in STEPS.items())
-
-
-def suggested(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = {
-        "labels": "suggested by the index",
-        "labels_vote": "vote of the exact nearest",
-        "labels_classifier": "ridge classifier",
-    }
-    return [
-        {
-            "labels": title,
-            "first": with_error(metrics[way], "top1"),
-            "one of three": with_error(metrics[way], "top3"),
-            "off": metrics[way]["calibration"],
-            "by luck": metrics[way]["calibration_by_luck"],
-        }
-        for way, title in names.items()
-    ]
-
-
-# Figures of the first ten with their standard errors, then the others.
-FIRST = {"p10": "P@10", "recall10": "recall@10", "both10": "both@10"}
-COLUMNS = {
-    "distance10": "distance",
-    "p100": "P@100",
-    "both100": "both@100",
-    "map100": "mAP@100",
-}
-STEPS = {
-    "lists": "in the lists read",
-    "bits": "after bits",
-    "shortlist": "on the shortlist",
-    "answer": "in the answer",
-}
+    mean, error = figures[name], figures.get(f"{name}_error")
+    return mean if mean is None or error is None else f"{mean:.3f} ± {error:.3f}"

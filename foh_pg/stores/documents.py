@@ -24,16 +24,14 @@ logger = logging.getLogger(__name__)
 # The search_path of the application says where the table is, and may have operators of others in it.
 RELATION = sa.text(
     "SELECT CAST(pg_catalog.to_regclass(:relation) AS pg_catalog.oid) AS oid,"
-    " pg_catalog.current_schema() AS schema, pg_catalog.current_setting('search_path') AS path"
+    " pg_catalog.current_schema() AS schema"
 )
-RETURN = sa.text("SELECT pg_catalog.set_config('search_path', :path, true)")
 PRESENT = sa.text("""
 SELECT (SELECT n.nspname FROM pg_catalog.pg_extension e
         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector') AS vector,
        coalesce((SELECT n.nspname FROM pg_catalog.pg_class c
                  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = CAST(:oid AS oid)),
                 CAST(:schema AS name)) AS schema,
-       CAST(:path AS text) AS path,
        CAST(:oid AS oid) IS NOT NULL AS has_table,
        EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'foh') AS installed,
        EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
@@ -83,6 +81,8 @@ class Documents:
     number: sa.Column[Any] | None = None
     # Entries of the metadata that the index includes, each as the column made of it.
     included: Mapping[str, sa.Column[Any]] = field(default_factory=dict)
+    # Whether the table or the index was made just now, in a transaction that may be rolled back.
+    made: bool = False
 
     @property
     def table(self) -> sa.Table:
@@ -207,10 +207,8 @@ class OwnTable:
             kept = self._kept(told.include, present.schema)
             return replace(self._documents(present, None, kept), distance=told.distance)
         if dimensions is None:
-            # The table may be made next, in the schema that the application's search_path says.
-            connection.execute(RETURN, {"path": present.path})
             return None
-        documents = self._documents(present, dimensions, self.include)
+        documents = replace(self._documents(present, dimensions, self.include), made=True)
         connection.execute(LOCK, {"name": self.index})
         present = _present(connection, self.name, present.schema, self.index)
         if not present.has_table:
@@ -348,8 +346,8 @@ def _present(connection: sa.Connection, name: str, schema: str | None, index: st
     """Where the table and the index are. From here on the transaction has our search_path."""
     relation = connection.execute(RELATION, {"relation": qualified(name, schema)}).one()
     connection.exec_driver_sql(PIN)
-    given = {"oid": relation.oid, "path": relation.path, "search": f"{index}_search"}
-    present = connection.execute(PRESENT, {**given, "schema": schema or relation.schema}).one()
+    given = {"oid": relation.oid, "search": f"{index}_search", "schema": schema or relation.schema}
+    present = connection.execute(PRESENT, given).one()
     if not present.installed:
         raise SchemaError("schema foh is not installed in this database: run foh-pg migrate once")
     return present

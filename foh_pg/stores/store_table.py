@@ -56,12 +56,9 @@ class StoreTable:
             return otherwise if documents is None else function(connection, documents)
 
     def write(self, function: Callable[[sa.Connection, Documents], T], dimensions: int) -> T:
-        """The same on a table that is made where it is missing.
-
-        A table that is made here is not remembered, because the transaction may be rolled back.
-        """
+        """The same on a table that is made where it is missing."""
         with self._engine.begin() as connection:
-            documents = self._find(connection) or self._source.find(connection, dimensions)
+            documents = self._find(connection, dimensions)
             assert documents is not None
             return function(connection, documents)
 
@@ -81,12 +78,14 @@ class StoreTable:
         if self._opened:
             self._engine.dispose()
 
-    def _find(self, connection: sa.Connection) -> Documents | None:
+    def _find(self, connection: sa.Connection, dimensions: int | None = None) -> Documents | None:
         if self._found is not None:
             connection.exec_driver_sql(PIN)
-        else:
-            self._found = self._source.find(connection, None)
-        return self._found
+            return self._found
+        found = self._source.find(connection, dimensions)
+        if found is not None and not found.made:
+            self._found = found
+        return found
 
 
 def url(given: str | sa.URL) -> sa.URL:
