@@ -24,7 +24,7 @@ LABELS = {
     "all": "coalesce({0} @> {1}::text[], false)",
     "none": "coalesce(NOT {0} && {1}::text[], true)",
 }
-COUNT = "SELECT count(*) FILTER (WHERE {condition}) FROM {table} s WHERE s.{embedding} IS NOT NULL"
+COUNT = "SELECT count(*) FILTER (WHERE {condition}) FROM {table} s WHERE {embedding} IS NOT NULL"
 # The default of option exact_rows: where labels count, no more rows than that are ranked exactly.
 EXACT_ROWS = 1000
 
@@ -102,7 +102,7 @@ def _test(table: Table, types: Mapping[str, str], column: str, asked: Any) -> sq
             raise InputError(
                 "--match asks for labels with a label, a list, or an object of any, all and none"
             )
-        labels = compose("{row_labels}", table)
+        labels = compose("{labels}", table)
         return sql.SQL(" AND ").join(
             sql.SQL(LABELS[how]).format(labels, sql.Literal(list(map(str, some))))
             for how, some in given.items()

@@ -107,12 +107,15 @@ JOIN pg_catalog.pg_type e
      ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
 WHERE a.attrelid = pg_catalog.to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
-COUNT = "SELECT count(*), count(*) FILTER (WHERE {labelled}) FROM {table} s WHERE s.{embedding} IS NOT NULL"
+COUNT = """
+SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM unnest({labels}) l WHERE l IS NOT NULL))
+FROM {table} s WHERE {embedding} IS NOT NULL
+"""
 # By a hash of the key: at random, the same rows each time, and only as many rows as asked for are ever held.
 SAMPLE = """
-SELECT v.x::real[], {as_labels} FROM (
-    SELECT s.{embedding} AS x, {labels} AS labels FROM {table} s WHERE s.{embedding} IS NOT NULL
-    ORDER BY pg_catalog.hashtextextended(({key})::text, 0) LIMIT {limit}) v
+SELECT {embedding}::real[], {labels} FROM (
+    SELECT {columns} FROM {table} s WHERE {embedding} IS NOT NULL
+    ORDER BY pg_catalog.hashtextextended(({key})::text, 0) LIMIT {limit}) s
 """
 
 
@@ -156,7 +159,11 @@ def read(
             counted = cursor.execute(compose(COUNT, table)).fetchone()
         assert counted is not None
         limit = limit or min(LARGEST_SAMPLE, max(SMALLEST_SAMPLE, round(SAMPLE_SHARE * counted[0])))
-        parts = list(copy_out(connection, compose(SAMPLE, table, limit), [Array(FLOAT4), Array(TEXT)]))
+        parts = list(
+            copy_out(
+                connection, compose(SAMPLE, table, limit=sql.Literal(limit)), [Array(FLOAT4), Array(TEXT)]
+            )
+        )
     X = _matrix(table, parts)
     return Sample(table, counted[0], counted[1], X, Ragged.join([labels for _, labels in parts]))
 
@@ -188,30 +195,20 @@ def _describe(connection: psycopg.Connection[Any], name: str, embedding: str, la
     return Table(schema, relation, tuple(keys), embedding, types[embedding], labels, labels_type)
 
 
-def compose(text: Any, table: Table, limit: int = 0, **more: sql.Composable) -> sql.Composed:
-    """Fill in names; no labels are an empty array, one label is an array of one. `row_labels`: those of s."""
-    if table.labels is None:
-        labels: sql.Composable = sql.SQL("NULL::text[]")
-        as_labels: sql.Composable
-        labelled: sql.Composable
-        row_labels: sql.Composable
-        as_labels, labelled, row_labels = sql.SQL("v.labels"), sql.SQL("false"), labels
-    else:
-        labels = sql.SQL("s.{}").format(sql.Identifier(table.labels))
+def compose(text: Any, table: Table, **more: sql.Composable) -> sql.Composed:
+    """Fill in names; `labels`: the labels of row s as an array, NULL where there are none."""
+    columns, labels = [table.embedding], sql.SQL("NULL::text[]").format()
+    if table.labels is not None:
+        columns.append(table.labels)
         of_type = str(table.labels_type)
         read = JSON if of_type == "jsonb" else MANY if of_type.startswith("_") else ONE
-        as_labels = sql.SQL(read).format(sql.SQL("v.labels"))
-        row_labels = sql.SQL(read).format(labels)
-        labelled = sql.SQL("EXISTS (SELECT FROM unnest({}) l WHERE l IS NOT NULL)").format(row_labels)
+        labels = sql.SQL(read).format(sql.Identifier("s", table.labels))
     return sql.SQL(text).format(
         table=sql.Identifier(table.schema, table.name),
-        key=sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(column)) for column in table.key),
-        embedding=sql.Identifier(table.embedding),
+        key=sql.SQL(", ").join(sql.Identifier("s", column) for column in table.key),
+        columns=sql.SQL(", ").join(sql.Identifier("s", column) for column in columns),
+        embedding=sql.Identifier("s", table.embedding),
         labels=labels,
-        as_labels=as_labels,
-        labelled=labelled,
-        row_labels=row_labels,
-        limit=sql.Literal(limit),
         **more,
     )
 

@@ -48,7 +48,7 @@ def test_exit_codes(migrated: Database) -> None:
     assert caught.value.returncode == 3
     with pytest.raises(CommandError, match="could not be done"):
         foh("update", "nothing")
-    with pytest.raises(CommandError, match="no database 'other'"):
+    with pytest.raises(CommandError, match="invalid choice: 'other'"):
         foh("status", "--database", "other")
 
 
