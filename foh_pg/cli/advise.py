@@ -12,7 +12,8 @@ from foh_pg.cli.output import print_json, print_table, say
 from foh_pg.cli.progress import progress_bar
 from foh_pg.clustering import Metric
 from foh_pg.postgres.connect import resolve
-from foh_pg.quality import advise as measured
+from foh_pg.quality.advise import condition as conditions
+from foh_pg.quality.advise import measuring, sampling, verdict
 
 
 @click.command()
@@ -21,7 +22,7 @@ from foh_pg.quality import advise as measured
 @click.option("--labels", help="The column with the labels.")
 @click.option(
     "--sample",
-    type=click.IntRange(100, measured.LARGEST_SAMPLE),
+    type=click.IntRange(100, sampling.LARGEST_SAMPLE),
     help="Rows to measure on; unless given a quarter of the table, 5 000 at least and 20 000 at most.",
 )
 @click.option(
@@ -54,20 +55,20 @@ def advise(
     with connected(dsn, installed=False) as connection, progress_bar(table) as progress:
         if progress is not None:
             progress("sample", 0, 0)
-        found = measured.read(connection, resolve(connection, table), embedding, labels, sample)
-        present = measured.find_index(connection, found.table)
+        found = sampling.read(connection, resolve(connection, table), embedding, labels, sample)
+        present = sampling.find_index(connection, found.table)
         metric: Metric = distance or (present[2] if present else "cosine")
-        condition = None if match is None else measured.ask(connection, found, match)
-        advice = measured.nothing_to_learn(found)
-        figures: list[measured.Figure] = []
+        condition = None if match is None else conditions.ask(connection, found, match)
+        advice = verdict.nothing_to_learn(found)
+        figures: list[measuring.Figure] = []
         if advice is None:
             with one_thread():
-                figures = list(measured.measure(found, metric, progress))
-            advice = measured.decide(found, figures)
+                figures = list(measuring.measure(found, metric, progress))
+            advice = verdict.decide(found, figures)
     result = {
         "sample": found.describe(),
         "figures": [figure.describe() for figure in figures],
-        "sizes": measured.SIZES,
+        "sizes": measuring.SIZES,
         "choice": advice.choice,
         "bits": advice.bits,
         "index": None if present is None else present[0],
@@ -76,7 +77,7 @@ def advise(
         "cost": advice.cost,
         "notes": advice.notes,
         "condition": None if condition is None else condition.describe(),
-        "sql": measured.statement(found, advice.bits, metric, condition.include if condition else ())
+        "sql": verdict.statement(found, advice.bits, metric, condition.include if condition else ())
         if advice.bits and present is None
         else None,
     }

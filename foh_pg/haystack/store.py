@@ -15,13 +15,14 @@ from sqlalchemy.dialects.postgresql import insert
 from typing_extensions import Unpack
 
 from foh_pg.errors import InputError
-from foh_pg.haystack.connection import Connectable, resolved, serialized
 from foh_pg.haystack.documents import HaystackTable, as_row, document
 from foh_pg.haystack.filters import FilterError, condition
 from foh_pg.index.calls import HowToSearch
+from foh_pg.stores import store_table
 from foh_pg.stores.documents import SCORE, Documents, ExistingTable, Source, check_distance
 from foh_pg.stores.store_table import StoreTable
 
+Connectable = Secret | store_table.Connectable
 Filters = Mapping[str, Any] | None
 
 
@@ -80,7 +81,7 @@ class FohDocumentStore:
         self.include = include or {}
         self.existing = None if existing is None else dict(existing)
         self.options = options
-        self._table = StoreTable(lambda: resolved(connection), self._find_source(), condition, FilterError)
+        self._table = StoreTable(self._address, self._find_source(), condition, FilterError)
 
     @classmethod
     def from_existing(
@@ -110,9 +111,15 @@ class FohDocumentStore:
         return ExistingTable(self.table, self.index, content, embedding, columns, self.schema)
 
     def to_dict(self) -> dict[str, Any]:
+        """For a file that others may read: a Secret says where the connection string is."""
+        if not isinstance(self.connection, Secret):
+            raise InputError(
+                "a store is written to a file only if its connection is a Secret, such as "
+                f"Secret.from_env_var('PG_CONN_STR'), and not a {type(self.connection).__name__}"
+            )
         return default_to_dict(
             self,
-            connection=serialized(self.connection),
+            connection=self.connection.to_dict(),
             embedding_dimension=self.embedding_dimension,
             table=self.table,
             schema=self.schema,
@@ -130,6 +137,14 @@ class FohDocumentStore:
             connection = Secret.from_dict(given["connection"])
             data = {**data, "init_parameters": {**given, "connection": connection}}
         return default_from_dict(cls, data)  # type: ignore[no-any-return,unused-ignore]
+
+    def _address(self) -> store_table.Connectable:
+        """What to connect to; a Secret is asked for its value when that is needed."""
+        given = self.connection
+        address = given.resolve_value() if isinstance(given, Secret) else given
+        if address is None:
+            raise InputError("the store has no connection string: its Secret has no value")
+        return address
 
     def close(self) -> None:
         """Close the connections that the store opened."""

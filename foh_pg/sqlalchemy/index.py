@@ -45,7 +45,6 @@ class FOHIndex(SchemaItem):
         embedding: Any,
         *,
         labels: Any = None,
-        labels_from: Any = None,
         labels_key: Any = None,
         key: Any = None,
         bits: int = 64,
@@ -59,15 +58,9 @@ class FOHIndex(SchemaItem):
         self.dimensions = dimensions
         self.distance = distance
         self.options = options
-        given = _column(embedding)
-        if given is None:
-            raise InputError(f"FOHIndex {name!r} needs the column with the vectors")
-        self._embedding = given
-        self._labels = _column(labels)
-        self._include = [_column(each) for each in include]
-        self._labels_from = labels_from
-        self._labels_key = _several(labels_key)
-        self._key = _several(key)
+        self._embedding = _column(embedding)
+        self._labels = None if labels is None else _column(labels)
+        self._labels_key, self._key, self._include = map(_columns, (labels_key, key, include))
         owner = getattr(self._embedding, "table", None)
         if isinstance(owner, Table):
             self._set_parent_with_dispatch(owner)
@@ -89,17 +82,19 @@ class FOHIndex(SchemaItem):
     @property
     def definition(self) -> definition.Definition:
         """This index by names, checked against the table."""
-        labels_from = self._labels_table()
+        owner = getattr(self._labels, "table", None)
+        elsewhere = isinstance(owner, Table) and owner is not self.table
+        labels_from = owner if isinstance(owner, Table) else self.table
         return definition.Definition(
             name=self.name,
             table=self.table.name,
             schema=self.table.schema,
             embedding=self._name("embedding", self._embedding, self.table),
             labels=None if self._labels is None else self._name("labels", self._labels, labels_from),
-            labels_from=None if labels_from is self.table else labels_from.name,
-            labels_from_schema=None if labels_from is self.table else labels_from.schema,
-            labels_key=self._names("labels_key", self._labels_key, labels_from),
-            key=self._names("key", self._key, self.table),
+            labels_from=labels_from.name if elsewhere else None,
+            labels_from_schema=labels_from.schema if elsewhere else None,
+            labels_key=columns_text(self._names("labels_key", self._labels_key, labels_from) or None),
+            key=columns_text(self._names("key", self._key, self.table) or None),
             bits=self.bits,
             dimensions=self.dimensions,
             distance=self.distance,
@@ -110,23 +105,17 @@ class FOHIndex(SchemaItem):
     @property
     def included(self) -> list[str]:
         """The names of the included columns."""
-        return [self._name("include", each, self.table) for each in self._include if each is not None]
+        return self._names("include", self._include, self.table)
 
-    def _labels_table(self) -> Table:
-        """The table of the labels: the one named, else the one the column is in, else the index's own."""
-        given = self._labels_from
-        if isinstance(given, str):
-            found = self.table.metadata.tables.get(given)
-            if found is None:
-                raise InputError(
-                    f"FOHIndex {self.name!r}: there is no table {given!r} (labels_from) in this MetaData; "
-                    "give it as 'schema.table' or as a Table"
-                )
-            return found
-        if given is not None:
-            return _table(given)
-        owner = getattr(self._labels, "table", None)
-        return owner if isinstance(owner, Table) else self.table
+    @property
+    def key_columns(self) -> list[Column[Any]]:
+        """The columns of the key: those declared, or the primary key."""
+        names = self._names("key", self._key, self.table)
+        declared = [column for column in self.table.columns if column.name in names]
+        return declared or list(self.table.primary_key.columns)
+
+    def _names(self, role: str, columns: Sequence[str | Column[Any]], table: Table) -> list[str]:
+        return [self._name(role, column, table) for column in columns]
 
     def _name(self, role: str, column: str | Column[Any], table: Table) -> str:
         name = column if isinstance(column, str) else column.name
@@ -138,17 +127,6 @@ class FOHIndex(SchemaItem):
                 f"it has {', '.join(each.name for each in table.c)}"
             )
         return str(found.name)
-
-    def _names(self, role: str, columns: list[str | Column[Any]], table: Table) -> str | None:
-        return columns_text([self._name(role, column, table) for column in columns]) if columns else None
-
-    @property
-    def key_columns(self) -> list[Column[Any]]:
-        """The columns of the key: those declared, or the primary key."""
-        if not self._key:
-            return list(self.table.primary_key.columns)
-        names = {self._name("key", column, self.table) for column in self._key}
-        return [column for column in self.table.columns if column.name in names]
 
     def _create_alone(self, target: Table, connection: Connection, **kw: Any) -> None:
         if not kw.get("_is_metadata_operation"):
@@ -164,7 +142,8 @@ class FOHIndex(SchemaItem):
             connection.execute(definition.drop(self.name, if_exists=True))
 
     def __repr__(self) -> str:
-        return f"FOHIndex({self.name!r}, {_shown(self._embedding)!r})"
+        column = self._embedding
+        return f"FOHIndex({self.name!r}, {(column if isinstance(column, str) else column.name)!r})"
 
 
 def declared(*catalogs: MetaData) -> Iterator[FOHIndex]:
@@ -173,28 +152,16 @@ def declared(*catalogs: MetaData) -> Iterator[FOHIndex]:
         yield from metadata.info.get(DECLARED, {}).values()
 
 
-def _column(given: Any) -> str | Column[Any] | None:
-    if given is None or isinstance(given, str):
-        return given
+def _column(given: Any) -> str | Column[Any]:
     if hasattr(given, "__clause_element__"):
         given = given.__clause_element__()
-    if not isinstance(given, Column):
+    if not isinstance(given, (str, Column)):
         raise InputError(f"expected the name of a column or a mapped attribute, got {given!r}")
     return given
 
 
-def _several(given: Any) -> list[str | Column[Any]]:
-    """One column or several."""
-    columns = map(_column, given if isinstance(given, (list, tuple)) else [given])
-    return [column for column in columns if column is not None]
-
-
-def _table(given: Any) -> Table:
-    table = getattr(given, "__table__", given)
-    if not isinstance(table, Table):
-        raise InputError(f"labels_from: expected a table, its name or a mapped class, got {given!r}")
-    return table
-
-
-def _shown(column: str | Column[Any] | None) -> str | None:
-    return column if column is None or isinstance(column, str) else column.name
+def _columns(given: Any) -> list[str | Column[Any]]:
+    """One column, several or none."""
+    if given is None:
+        return []
+    return [_column(each) for each in (given if isinstance(given, (list, tuple)) else [given])]

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapper
 from sqlalchemy.orm.util import AliasedInsp
 from sqlalchemy.sql import FromClause
 from sqlalchemy.sql.functions import Function
+from sqlalchemy.sql.util import find_tables
 from sqlalchemy.types import UserDefinedType
 
 from foh_pg.errors import InputError
@@ -209,19 +210,10 @@ def _selectable(entity: Any) -> FromClause:
     return selectable
 
 
-def _tables(entity: Any) -> set[sa.Table]:
-    mapper = _mapper(entity)
-    if mapper is not None:
-        return {table for table in mapper.tables if isinstance(table, sa.Table)}
-    selectable = _selectable(entity)
-    element = getattr(selectable, "element", selectable)
-    return {element} if isinstance(element, sa.Table) else set()
-
-
 def _index(entity: Any, wanted: str | FOHIndex | None) -> FOHIndex:
     if isinstance(wanted, FOHIndex):
         return wanted
-    tables = _tables(entity)
+    tables = {table for table in find_tables(_selectable(entity)) if isinstance(table, sa.Table)}
     found = [index for table in tables for index in declared(table.metadata) if index.table is table]
     names = ", ".join(sorted(repr(index.name) for index in found))
     if wanted is not None:

@@ -10,8 +10,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.quality.advise import ask, measuring, read
-from foh_pg.quality.advise.condition import ranked_exactly
+from foh_pg.quality.advise import measuring
+from foh_pg.quality.advise.condition import ask, ranked_exactly
+from foh_pg.quality.advise.sampling import read
 from tests.acceptance.test_cli import CommandLine
 from tests.support.postgres import Database
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from foh_pg.arrays.ragged import Ragged
-from foh_pg.quality.advise import Advice, Figure, Sample, Table, decide, statement
-from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED, NEAREST, foh_megabytes
+from foh_pg.quality.advise.measuring import EXACT, FILTERED, LEARNED, NEAREST, Figure, foh_megabytes
+from foh_pg.quality.advise.sampling import Sample, Table
+from foh_pg.quality.advise.verdict import Advice, decide, statement
 from foh_pg.updater.trial import Answers
 
 TABLE = Table("public", "item", ("id",), "embedding", "vector", "label", "text")
