@@ -43,8 +43,9 @@ SELECT i.name, n.nspname AS schema, c.relname AS table,
             THEN r.columns - 'key' ELSE r.columns END AS columns,
        i.bits, i.dimensions, i.distance, i.options
 FROM foh.index i
-LEFT JOIN pg_catalog.pg_class c ON c.oid = i.source
-LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+-- An index whose table is gone gives way to another one.
+JOIN pg_catalog.pg_class c ON c.oid = i.source
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_class f ON f.oid = i.labels_from
 LEFT JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace
 CROSS JOIN LATERAL (
@@ -147,8 +148,6 @@ def _present(connection: sa.Connection) -> dict[str, tuple[Definition, Mapping[s
         values = dict(row)
         options, columns = values.pop("options"), values.pop("columns")
         set_ = {name: value for name, value in options.items() if value != defaults.get(name)}
-        # An index whose table is gone has no place; its name is still taken.
-        values["table"] = values["table"] or ""
         for role in ("embedding", "labels", "labels_key", "key"):
             values[role] = columns_text(columns.get(role))
         index = Definition(**values, include=columns.get("included", []), options=set_)
@@ -184,8 +183,6 @@ def _is_ours_to_drop(
     dropped: set[tuple[str | None, str]],
 ) -> bool:
     """Whether the application compared has, or had, the table of an index that it does not declare."""
-    if not index.table:
-        return False
     schema = None if index.schema == default else index.schema
     names: Any = {"schema_name": schema, "table_name": index.table}
     if schema not in schemas or not context.run_name_filters(index.name, "foh_index", names):  # type: ignore[arg-type]

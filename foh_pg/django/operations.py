@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import router
@@ -104,51 +103,42 @@ class _OfFohIndex(IndexOperation):
 class AlterFohIndex(_OfFohIndex):
     """Change options of an index and keep what it has learned.
 
-    >>> AlterFohIndex("product", "products", probes=8, reset=["dial"])
+    >>> AlterFohIndex("product", "products", probes=8, dial=None)
 
     Write it in place of the RemoveIndex and AddIndex that makemigrations writes for a changed option: these
-    would make another index, to be built. `reset` names options that are declared no longer; they get their
+    would make another index, to be built. None is for options that are declared no longer; they get their
     defaults.
     """
 
-    def __init__(self, model_name: str, name: str, *, reset: Sequence[str] = (), **options: Any) -> None:
-        if not options and not reset:
+    def __init__(self, model_name: str, name: str, **options: Any) -> None:
+        if not options:
             raise InputError(f"AlterFohIndex({model_name!r}, {name!r}) names no option, as in probes=8")
         self.model_name = model_name
         self.name = name
-        self.reset = list(reset)
         self.options = options
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         given = {"model_name": self.model_name, "name": self.name, **self.options}
-        if self.reset:
-            given["reset"] = self.reset
         return self.__class__.__qualname__, [], given
 
     def state_forwards(self, app_label: str, state: Any) -> None:
         new = self._declared(app_label, state).clone()
-        kept = {name: value for name, value in new.options.items() if name not in self.reset}
-        new.options = {**kept, **self.options}
+        options = {**new.options, **self.options}
+        new.options = {name: value for name, value in options.items() if value is not None}
         self._declare(app_label, state, new)
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        self._alter(app_label, schema_editor, to_state, self.options, self.reset)
+        if self._concerns(app_label, schema_editor, to_state):
+            schema_editor.execute(statements.alter(self.name, self.options), params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        declared = self._declared(app_label, to_state).options
-        changed = {*self.options, *self.reset}
-        before = {name: value for name, value in declared.items() if name in changed}
-        self._alter(app_label, schema_editor, to_state, before, changed - set(before))
-
-    def _alter(
-        self, app_label: str, schema_editor: Any, state: Any, options: dict[str, Any], reset: Iterable[str]
-    ) -> None:
-        if self._concerns(app_label, schema_editor, state):
-            schema_editor.execute(statements.alter(self.name, options, reset), params=None)
+        if self._concerns(app_label, schema_editor, to_state):
+            declared = self._declared(app_label, to_state).options
+            before = {name: declared.get(name) for name in self.options}
+            schema_editor.execute(statements.alter(self.name, before), params=None)
 
     def describe(self) -> str:
-        changed = ", ".join([*self.options, *self.reset])
-        return f"Alter {changed} of index {self.name} on {self.model_name}"
+        return f"Alter {', '.join(self.options)} of index {self.name} on {self.model_name}"
 
     @property
     def migration_name_fragment(self) -> str:

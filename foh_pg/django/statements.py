@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from psycopg import sql
 
-# An index outlives a table that was dropped with its model. One of the same name takes its place here, so
-# that migrations can go back to the beginning and forward again.
 CREATE = """
 BEGIN
     IF pg_catalog.to_regnamespace('foh') IS NULL THEN
         RAISE EXCEPTION 'schema foh is not installed in this database'
             USING HINT = 'Put InstallFoh() from foh_pg.django.operations into a migration before this.';
     END IF;
-    PERFORM foh.drop_index(i.name) FROM foh.index i WHERE i.name OPERATOR(pg_catalog.=) {name}
-        AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) i.source);
     PERFORM foh.create_index({arguments});
 END
 """
 DROP = "SELECT foh.drop_index({name}, true)"
-# Options that are taken out of a declaration get their defaults.
-ALTER = """
-SELECT foh.alter_index({name}, (
-    SELECT coalesce(pg_catalog.jsonb_object_agg(d.key, d.value), '{{}}')
-    FROM pg_catalog.jsonb_each(foh._default_options()) d
-    WHERE d.key OPERATOR(pg_catalog.=) ANY ({reset}::pg_catalog.text[])
-) OPERATOR(pg_catalog.||) {options}::pg_catalog.jsonb)
-"""
+ALTER = "SELECT foh.alter_index({name}, {options}::pg_catalog.jsonb)"
 REFRESH = "SELECT foh.refresh({name})"
 LABELS = "SELECT * FROM {function}(%s, %s, %s)"
 
@@ -63,7 +52,7 @@ def create(arguments: Mapping[str, Any]) -> str:
         for name, value in arguments.items()
         if value not in (None, {}, [])
     )
-    body = sql.SQL(CREATE).format(name=sql.Literal(arguments["name"]), arguments=named).as_string(None)
+    body = sql.SQL(CREATE).format(arguments=named).as_string(None)
     return f"DO {dollar_quoted(body)}"
 
 
@@ -71,12 +60,9 @@ def drop(name: str) -> str:
     return sql.SQL(DROP).format(name=sql.Literal(name)).as_string(None)
 
 
-def alter(name: str, options: Mapping[str, Any], reset: Iterable[str] = ()) -> str:
-    return (
-        sql.SQL(ALTER.strip())
-        .format(name=sql.Literal(name), options=sql.Literal(_json(options)), reset=sql.Literal(sorted(reset)))
-        .as_string(None)
-    )
+def alter(name: str, options: Mapping[str, Any]) -> str:
+    """Change options; None gives an option its default back."""
+    return sql.SQL(ALTER).format(name=sql.Literal(name), options=sql.Literal(_json(options))).as_string(None)
 
 
 def refresh(name: str) -> str:

@@ -33,6 +33,9 @@ DECLARE
     published text;
 BEGIN
     PERFORM foh._require_owner();
+    -- An index outlives its table, and gives way to another one of its name.
+    PERFORM foh.drop_index(x.name) FROM foh.index x
+    WHERE x.name = create_index.name AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = x.source);
     PERFORM foh._check_arguments(name, bits, distance);
     IF source IS NULL THEN
         RAISE EXCEPTION 'foh: source is NULL: name the table' USING ERRCODE = 'null_value_not_allowed';

@@ -77,7 +77,7 @@ BEGIN
         FROM jsonb_each(given) e JOIN foh._options() r ON r.name = e.key
     LOOP
         problem := CASE
-            WHEN o.type = 'null' THEN CASE WHEN NOT o.nullable THEN 'a value' END
+            WHEN o.type = 'null' THEN CASE WHEN NOT o.nullable AND base IS NULL THEN 'a value' END
             WHEN o.words IS NOT NULL THEN
                 CASE WHEN o.type <> 'string' OR NOT o.value #>> '{}' = ANY (o.words) THEN 'one of ' || array_to_string(o.words, ', ') END
             WHEN o.type <> 'number' THEN 'a number'
@@ -87,6 +87,10 @@ BEGIN
         IF problem IS NOT NULL THEN
             RAISE EXCEPTION 'foh: option % is %, it must be %', quote_literal(o.key), o.value, problem
                 USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        -- Null gives an option of an index its default back.
+        IF o.type = 'null' THEN
+            given := jsonb_set(given, ARRAY[o.key], known -> o.key);
         END IF;
         -- 3.0 is a whole number too; it is stored as 3, since its readers expect an integer.
         IF o.whole AND o.type = 'number' THEN

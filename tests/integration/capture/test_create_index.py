@@ -210,6 +210,24 @@ class TestRefusals:
         with pytest.raises(errors.DuplicateObject, match="index 'idx' exists already"):
             create_index(connection)
 
+    def test_an_index_without_its_table_gives_way(self, connection: Connection) -> None:
+        create_table(connection)
+        create_index(connection)
+        connection.execute("DROP TABLE items")
+        create_table(connection)
+        create_index(connection)
+        row = connection.execute("SELECT count(*), min(status) FROM foh.index").fetchone()
+        assert row == (1, "ready")
+
+    def test_null_gives_an_option_its_default_back(self, connection: Connection) -> None:
+        create_table(connection)
+        with pytest.raises(errors.InvalidParameterValue, match="'dial' is null, it must be a value"):
+            create_index(connection, options={"dial": None})
+        create_index(connection, options={"dial": 0.1, "probes": 3, "seed": 7})
+        connection.execute("""SELECT foh.alter_index('idx', '{"dial": null, "probes": null}')""")
+        options = "SELECT options ->> 'dial', options ->> 'probes', options ->> 'seed' FROM foh.index"
+        assert connection.execute(options).fetchone() == ("0.5", None, "7")
+
     def test_statement_triggers_on_partitions(self, connection: Connection) -> None:
         create_table(connection, partitioned=True)
         with pytest.raises(errors.InvalidParameterValue, match="would miss writes to its partitions"):
