@@ -88,19 +88,19 @@ class FohIndex(Index):
 
     def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Any:
         try:
-            return statements.create(arguments(self, model))
+            return statements.create(schema_editor, arguments(self, model))
         except MissingField:
             if "__" not in (self.labels or ""):
                 raise
         # The rows with the labels refer to this model, so makemigrations creates their model after it and,
         # not knowing better, after this index too. The index then waits for the end of the migration.
         whole = apps.get_model(model._meta.label)
-        schema_editor.deferred_sql.append(statements.create(arguments(self, whole)))
+        schema_editor.deferred_sql.append(statements.create(schema_editor, arguments(self, whole)))
         return f"SELECT 1 /* index {self.name} is created at the end of this migration */"
 
     def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Any:
         # The schema editor takes this text for one with parameters.
-        return statements.drop(self.name).replace("%", "%%")
+        return statements.drop(schema_editor, self.name).replace("%", "%%")
 
 
 class FieldsOfIndex(list[str]):

@@ -129,13 +129,13 @@ class AlterFohIndex(_OfFohIndex):
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if self._concerns(app_label, schema_editor, to_state):
-            schema_editor.execute(statements.alter(self.name, self.options), params=None)
+            schema_editor.execute(statements.alter(schema_editor, self.name, self.options), params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if self._concerns(app_label, schema_editor, to_state):
             declared = self._declared(app_label, to_state).options
             before = {name: declared.get(name) for name in self.options}
-            schema_editor.execute(statements.alter(self.name, before), params=None)
+            schema_editor.execute(statements.alter(schema_editor, self.name, before), params=None)
 
     def describe(self) -> str:
         return f"Alter {', '.join(self.options)} of index {self.name} on {self.model_name}"
@@ -180,12 +180,12 @@ class RefreshFohIndex(_OfFohIndex):
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if self._concerns(app_label, schema_editor, to_state):
-            schema_editor.execute(statements.refresh(self.name), params=None)
+            schema_editor.execute(statements.refresh(schema_editor, self.name), params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         # This is undone before the operation that it followed, so it waits for the end of the migration.
         if self._concerns(app_label, schema_editor, to_state):
-            schema_editor.deferred_sql.append(statements.refresh(self.name))
+            schema_editor.deferred_sql.append(statements.refresh(schema_editor, self.name))
 
     def describe(self) -> str:
         return f"Let index {self.name} follow {self.model_name}"

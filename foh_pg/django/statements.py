@@ -2,71 +2,55 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from psycopg import sql
 
-CREATE = """
-BEGIN
-    IF pg_catalog.to_regnamespace('foh') IS NULL THEN
-        RAISE EXCEPTION 'schema foh is not installed in this database'
-            USING HINT = 'Put InstallFoh() from foh_pg.django.operations into a migration before this.';
-    END IF;
-    PERFORM foh.create_index({arguments});
-END
-"""
-DROP = "SELECT foh.drop_index({name}, true)"
-ALTER = "SELECT foh.alter_index({name}, {options}::pg_catalog.jsonb)"
-REFRESH = "SELECT foh.refresh({name})"
-LABELS = "SELECT * FROM {function}(%s, %s, %s)"
+from foh_pg.errors import SchemaError
+from foh_pg.index import calls
 
-CASTS = {
-    "source": "pg_catalog.regclass",
-    "labels_from": "pg_catalog.regclass",
-    "options": "pg_catalog.jsonb",
-    "include": "pg_catalog.name[]",
-}
+INSTALLED = "SELECT pg_catalog.to_regnamespace('foh') IS NOT NULL"
+LABELS = "SELECT * FROM {function}(%s, %s, %s)"
 
 
 def labels(name: str) -> str:
     """Labels suggested for a vector; parameters: the vector, how many, and a row without a vote."""
-    function = sql.Identifier("foh", f"{name}_labels").as_string(None).replace("%", "%%")
-    return sql.SQL(LABELS).format(function=sql.SQL(function)).as_string(None)
+    return sql.SQL(LABELS).format(function=calls.function(name, "labels")).as_string(None)
 
 
-def create(arguments: Mapping[str, Any]) -> str:
+def create(schema_editor: Any, arguments: dict[str, Any]) -> str:
     """Make an index, with the arguments of foh.create_index."""
-    written: dict[str, Callable[[Any], str]] = {
-        "source": table_name,
-        "labels_from": table_name,
-        "options": _json,
-    }
-    named = sql.SQL(", ").join(
-        sql.SQL("{} => {}{}").format(
-            sql.SQL(name),
-            sql.Literal(written[name](value) if name in written else value),
-            sql.SQL(f"::{CASTS[name]}" if name in CASTS else ""),
-        )
-        for name, value in arguments.items()
-        if value not in (None, {}, [])
-    )
-    body = sql.SQL(CREATE).format(arguments=named).as_string(None)
-    return f"DO {dollar_quoted(body)}"
+    if not schema_editor.collect_sql:
+        with schema_editor.connection.cursor() as cursor:
+            cursor.execute(INSTALLED)
+            if cursor.fetchone() != (True,):
+                raise SchemaError(
+                    "schema foh is not installed in this database: put InstallFoh() from "
+                    "foh_pg.django.operations into a migration before this one"
+                )
+    others = {name: value for name, value in arguments.items() if value not in (None, {}, [])}
+    if "labels_from" in others:
+        others["labels_from"] = table_name(others["labels_from"])
+    name, source, embedding = (others.pop(name) for name in ("name", "source", "embedding"))
+    return _written(schema_editor, calls.create(name, table_name(source), embedding, others))
 
 
-def drop(name: str) -> str:
-    return sql.SQL(DROP).format(name=sql.Literal(name)).as_string(None)
+def drop(schema_editor: Any, name: str) -> str:
+    return _written(schema_editor, calls.invoke("drop_index", {"name": name, "if_exists": True}))
 
 
-def alter(name: str, options: Mapping[str, Any]) -> str:
+def alter(schema_editor: Any, name: str, options: Mapping[str, Any]) -> str:
     """Change options; None gives an option its default back."""
-    return sql.SQL(ALTER).format(name=sql.Literal(name), options=sql.Literal(_json(options))).as_string(None)
+    return _written(schema_editor, calls.alter(name, options))
 
 
-def refresh(name: str) -> str:
-    return sql.SQL(REFRESH).format(name=sql.Literal(name)).as_string(None)
+def refresh(schema_editor: Any, name: str) -> str:
+    return _written(schema_editor, calls.invoke("refresh", {"name": name}))
+
+
+def _written(schema_editor: Any, call: calls.Call) -> str:
+    return str(schema_editor.connection.ops.compose_sql(call.statement, call.parameters))
 
 
 def table_name(table: str) -> str:
@@ -78,20 +62,3 @@ def table_name(table: str) -> str:
     if table.startswith('"') and table.endswith('"'):
         return table
     return sql.Identifier(table).as_string(None)
-
-
-def dollar_quoted(text: str) -> str:
-    """
-    >>> dollar_quoted("x")
-    '$foh$x$foh$'
-    >>> dollar_quoted("$foh$")
-    '$foh_$$foh$$foh_$'
-    """
-    tag = "foh"
-    while f"${tag}$" in text:
-        tag += "_"
-    return f"${tag}${text}${tag}$"
-
-
-def _json(options: Mapping[str, Any]) -> str:
-    return json.dumps(dict(options), sort_keys=True)

@@ -248,9 +248,8 @@ class TestOperations:
         with pytest.raises(IndexNotFound, match=r"run manage\.py migrate"):
             list(Product.objects.nearest([1] * 8))
         index = FohIndex("vector", name="goods")
-        with pytest.raises(ProgrammingError, match="schema foh is not installed") as caught:
+        with pytest.raises(SchemaError, match=r"schema foh is not installed.*InstallFoh\(\)"):
             run(migrations.AddIndex("product", index))
-        assert "InstallFoh()" in str(caught.value.__cause__.diag.message_hint)
 
     def test_alter_keeps_the_index(self, migrated: Database) -> None:
         [(number,)] = rows("SELECT id FROM foh.index WHERE name = 'products'")
