@@ -18,27 +18,12 @@ def progress_bar(name: str) -> Iterator[Callback | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich.progress import Progress
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.fields[index]}"),
-        TextColumn("[bold]{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("begin", total=None, index=name)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
 
         def show(phase: str, done: int, total: int) -> None:
-            bar.update(task, description=phase, completed=done, total=total or None)
+            bar.update(task, description=f"{name}: {phase}", completed=done, total=total or None)
 
         yield show

@@ -55,14 +55,13 @@ def pushed(
     """The arguments `filter` and `params` for a condition over `source` (`sources`: its aliases)."""
     if condition is None:
         return sa.null(), sa.null()
-    parameters: list[ColumnElement[Any]] = []
+    values: list[ColumnElement[Any]] = []
     mine = {column for each in (source, *sources) for column in each.c}
 
     def replace(element: Any, **kw: Any) -> Any:
         if isinstance(element, BindParameter):
-            name = f"p{len(parameters) // 2 + 1}"
-            inner, outer = _parameter(name, element)
-            parameters.extend([sa.literal_column(f"'{name}'"), outer])
+            inner, outer = _parameter(f"p{len(values) + 1}", element)
+            values.append(outer)
             return inner
         if isinstance(element, sa.Column) and element in mine:
             return sa.literal_column("s." + quoted(element.name), element.type)
@@ -72,27 +71,19 @@ def pushed(
     unmarked = _deep_deannotate(sa.and_(condition), values=["no_replacement_traverse"])
     inner = visitors.replacement_traverse(unmarked, {}, replace)
     _refuse_other_tables(inner, source)
-    if not parameters:
+    if not values:
         return FilterText(inner), sa.null()
     if "params" in {column.name for column in source.c}:
         raise InputError(
             f"filter: {source.key!r} has a column named params, which hides the values of a filter: "
             "write the values with sqlalchemy.literal_column(), or search without filter"
         )
-    return FilterText(inner), _object(parameters)
-
-
-def _object(parameters: list[ColumnElement[Any]]) -> ColumnElement[Any]:
-    """All values in one object. A function takes a hundred arguments at the most."""
-    built = [
-        sa.func.pg_catalog.jsonb_build_object(*parameters[at : at + 100], type_=postgresql.JSONB)
-        for at in range(0, len(parameters), 100)
-    ]
-    # Joined two by two, so that many are not nested deep.
-    while len(built) > 1:
-        pairs = [built[at : at + 2] for at in range(0, len(built), 2)]
-        built = [sa.func.pg_catalog.jsonb_concat(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return built[0]
+    # Two arrays, since a function takes a hundred arguments at the most.
+    names = [sa.literal_column(f"'p{number}'", sa.Text) for number in range(1, len(values) + 1)]
+    params = sa.func.pg_catalog.jsonb_object(
+        postgresql.array(names), postgresql.array(values), type_=postgresql.JSONB
+    )
+    return FilterText(inner), params
 
 
 def _refuse_other_tables(condition: Any, source: sa.Table) -> None:
