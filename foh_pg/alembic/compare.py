@@ -16,6 +16,7 @@ from foh_pg.alembic.operations import AlterFohIndexOp, CreateFohIndexOp, DropFoh
 from foh_pg.errors import SchemaError
 from foh_pg.index.calls import columns_text
 from foh_pg.schema import migrations
+from foh_pg.schema.indexed import READABLE
 from foh_pg.sqlalchemy.definition import Definition
 from foh_pg.sqlalchemy.index import declared
 
@@ -24,13 +25,6 @@ CONTINUE = PriorityDispatchResult.CONTINUE
 SCHEMA = "foh"
 
 SET_PATH = sa.text("SELECT pg_catalog.set_config('search_path', :path, false)")
-
-# From the catalog, which everybody may read.
-READABLE = """
-SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = 'foh' AND c.relname = 'index' AND c.relkind = 'r'
-"""
 
 # Columns by the names that they have now, where the table has them still: an index follows a renamed column.
 PRESENT = """

@@ -13,6 +13,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.rows import tuple_row
 
+from foh_pg.doctor.server import quoted
 from foh_pg.errors import FohError
 
 # Commands that readers and updaters call; all others are for the owner of schema foh.
@@ -102,8 +103,3 @@ def cure(connection: psycopg.Connection[Any], denied: re.Match[str], command: st
         f"schema foh belongs to {owner}: connect as {owner}; or GRANT {owner} TO {who}; and connect with "
         f"PGOPTIONS='-c role={owner}'"
     )
-
-
-def quoted(name: str) -> str:
-    simple = re.fullmatch(r"[a-z_][a-z0-9_]*", name)
-    return name if simple else sql.Identifier(name).as_string(None)

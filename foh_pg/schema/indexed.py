@@ -18,6 +18,13 @@ WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('foh')
 ORDER BY 1
 """
 
+# Whether this role may look at the indexes; no row where schema foh is missing. For a pinned search_path.
+READABLE = """
+SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'foh' AND c.relname = 'index' AND c.relkind = 'r'
+"""
+
 
 def refuse_indexed(tables: Sequence[str], otherwise: str) -> None:
     """An error where tables have an index; `otherwise` says how a migration is undone without the schema."""

@@ -15,6 +15,7 @@ from foh_pg.arrays.ragged import Ragged
 from foh_pg.clustering import Metric
 from foh_pg.errors import InputError
 from foh_pg.postgres.binary_copy import FLOAT4, TEXT, Array, copy_out
+from foh_pg.schema.indexed import READABLE
 
 # Rows of a sample, unless another number is asked for: so large a share of the table, within these limits.
 SAMPLE_SHARE = 1 / 4
@@ -119,13 +120,6 @@ SELECT {embedding}::real[], {labels} FROM (
 """
 
 
-# Without the right to read foh.index nothing is known, which is no error: advise needs no schema foh.
-READABLE = (
-    "SELECT pg_catalog.has_schema_privilege(s.oid, 'USAGE')"
-    " AND pg_catalog.has_table_privilege(c.oid, 'SELECT')"
-    " FROM pg_catalog.pg_namespace s JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
-    " WHERE s.nspname = 'foh' AND c.relname = 'index'"
-)
 INDEX = """
 SELECT i.name, i.bits, i.distance FROM foh.index i
 WHERE i.source = pg_catalog.format('%%I.%%I', %(schema)s::text, %(name)s::text)::pg_catalog.regclass
@@ -137,6 +131,7 @@ ORDER BY i.version > 1 DESC, i.id DESC LIMIT 1
 def find_index(connection: psycopg.Connection[Any], table: Table) -> tuple[str, int, Metric] | None:
     """Name, bits and distance of the newest index on these columns, a built one first, if known."""
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        # Without the right nothing is known, which is no error: advise needs no schema foh.
         if cursor.execute(READABLE).fetchone() != (True,):
             return None
         columns = {"schema": table.schema, "name": table.name, "embedding": table.embedding}
