@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import FrameType
 from typing import Any
@@ -31,48 +32,28 @@ KEEPALIVE = {
 }
 
 
+def seconds(setting: str, least: float, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An option for one of the watcher's settings."""
+    name, default = f"--{setting.replace('_', '-')}", getattr(Settings, setting)
+    return click.option(name, type=click.FloatRange(min=least), default=default, help=help)
+
+
 @click.command()
 @options.index_names
 @click.option("--all", "every", is_flag=True, help="All indexes, also those created later.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0.05),
-    default=Settings.interval,
-    help="Seconds between two looks at the streams.",
-)
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    help="Serve /metrics and /healthz there; 0: any.",
-)
-@click.option(
-    "--metrics-host", default="127.0.0.1", help="Address to serve on; 0.0.0.0: all of this machine."
-)
+@seconds("interval", 0.05, "Seconds between two looks at the streams.")
+@click.option("--metrics-port", type=click.IntRange(0, 65535), help="Serve /metrics and /healthz; 0: any.")
+@click.option("--metrics-host", default="127.0.0.1", help="Address to serve on; 0.0.0.0: all that there are.")
 @batch_size_option
-@click.option(
-    "--max-seconds",
-    type=click.FloatRange(min=1),
-    default=Settings.max_seconds,
-    help="Then another index has its turn.",
-)
+@seconds("max_seconds", 1, "Then another index has its turn.")
 @click.option(
     "--evaluate-every",
     type=click.FloatRange(min=0, min_open=True),
     metavar="HOURS",
     help="Measure each index as foh-pg evaluate does, so often; not given: never. Reads the whole table.",
 )
-@click.option(
-    "--longest-wait",
-    type=click.FloatRange(min=1),
-    default=Settings.longest_wait,
-    help="Seconds between attempts after errors at the most.",
-)
-@click.option(
-    "--grace",
-    type=click.FloatRange(min=0),
-    default=Settings.grace,
-    help="Seconds that a statement may go on after SIGTERM.",
-)
+@seconds("longest_wait", 1, "Seconds between attempts after errors at the most.")
+@seconds("grace", 0, "Seconds that a statement may go on after SIGTERM.")
 @options.dsn
 def watch(
     names: tuple[str, ...],

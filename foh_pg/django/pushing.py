@@ -77,7 +77,7 @@ def split(query: Any, join: SearchJoin) -> tuple[Pushed, WhereNode]:
     where = query.where
     together = where.connector == AND and not where.negated
     base = join.parent_alias
-    on_source = query.alias_map[base].table_name == join.search.source._meta.db_table
+    on_source = query.alias_map[base].table_name == join.source._meta.db_table
     plain, joined, rest = WhereNode(), WhereNode(), WhereNode()
     match: dict[str, dict[str, Any]] = {}
     for child in where.children if together else [where]:
@@ -96,7 +96,7 @@ def split(query: Any, join: SearchJoin) -> tuple[Pushed, WhereNode]:
             _refuse_mixed(aliases, join)
             rest.children.append(child)
         elif on_source and aliases <= {base} and _is_transparent(child):
-            if not _told(child, join.search.included, match):
+            if not _told(child, join.included, match):
                 plain.children.append(child)
         else:
             joined.children.append(child)

@@ -33,27 +33,22 @@ def _column(name: str) -> Any:
 SCORE, DISTANCE = _column("score"), _column("distance")
 
 
-@dataclass(frozen=True)
-class Search:
-    """What is asked: `query` is the text of a vector, or an expression."""
+# Equal to itself alone: Django merges joins that are equal.
+@dataclass(frozen=True, eq=False)
+class SearchJoin:
+    """What Django expects of an entry in Query.alias_map, for a function in place of a table."""
 
     index: str
     # The model that declares the index: the one that is searched, or a parent of it.
     source: Any
+    # The text of a vector, or an expression.
     query: Any
     k: int
     how: HowToSearch
     # The columns that the index includes.
-    included: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class SearchJoin:
-    """What Django expects of an entry in Query.alias_map, for a function in place of a table."""
-
-    search: Search
-    parent_alias: str
-    table_alias: str
+    included: Sequence[str]
+    parent_alias: str = ""
+    table_alias: str = ALIAS
     # None until a statement is made, or where Django has made an UPDATE or a DELETE of the query.
     pushed: Pushed | None = None
 
@@ -65,11 +60,11 @@ class SearchJoin:
 
     @property
     def table_name(self) -> str:
-        return f"foh.{self.search.index}_search"
+        return f"foh.{self.index}_search"
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         query, parameters = self._query(compiler)
-        arguments = given({"k": self.search.k, **self.search.how})
+        arguments = given({"k": self.k, **self.how})
         named = [f"query => {query}", *(f"{name} => %s" for name in arguments)]
         parameters += arguments.values()
         pushed = self.pushed or split(compiler.query, self)[0]
@@ -81,7 +76,7 @@ class SearchJoin:
             parameters.append(as_json(pushed.match))
         quote = getattr(compiler, "quote_name", None) or compiler.quote_name_unless_alias
         alias = quote(self.table_alias)
-        call = f"{function(self.search.index, 'search').as_string(None)}({', '.join(named)})"
+        call = f"{function(self.index, 'search').as_string(None)}({', '.join(named)})"
         conditions = []
         for number, field in enumerate(compiler.query.model._meta.pk_fields, 1):
             key, key_parameters = compiler.compile(field.get_col(self.parent_alias))
@@ -92,7 +87,7 @@ class SearchJoin:
 
     def _found(self, call: str, alias: str) -> str:
         """What the search returns, its key as key1, key2, ..."""
-        fields = self.search.source._meta.pk_fields
+        fields = self.source._meta.pk_fields
         if len(fields) == 1:
             return f"{call} AS {alias} (key1, distance, score)"
         # By their names, since the table may have the columns of its key in another order than the model.
@@ -103,37 +98,29 @@ class SearchJoin:
         return f"(SELECT {', '.join([*keys, *ours])} FROM {call} found) AS {alias}"  # noqa: S608
 
     def _query(self, compiler: Any) -> tuple[str, list[Any]]:
-        if isinstance(self.search.query, str):
-            return "%s", [self.search.query]
-        query, parameters = compiler.compile(self.search.query)
+        if isinstance(self.query, str):
+            return "%s", [self.query]
+        query, parameters = compiler.compile(self.query)
         return query, list(parameters)
 
     def _condition(self, pushed: Pushed, compiler: Any, connection: Any) -> str | None:
         try:
-            return pushed.text(compiler, connection, self.search.source)
+            return pushed.text(compiler, connection, self.source)
         except EmptyResultSet:
             if compiler.elide_empty:
                 raise
             return "false"
 
     def relabeled_clone(self, change_map: dict[str, str]) -> SearchJoin:
-        search = self.search
-        if hasattr(search.query, "relabeled_clone"):
-            search = replace(search, query=search.query.relabeled_clone(change_map))
+        is_expression = hasattr(self.query, "relabeled_clone")
         return replace(
             self,
-            search=search,
+            query=self.query.relabeled_clone(change_map) if is_expression else self.query,
             parent_alias=change_map.get(self.parent_alias, self.parent_alias),
             table_alias=change_map.get(self.table_alias, self.table_alias),
         )
 
-    # Django merges equal joins and turns inner joins into outer ones. Neither may happen to a search.
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
+    # Django turns inner joins into outer ones, which may not happen to a search.
     def promote(self) -> SearchJoin:
         return self
 
@@ -151,11 +138,11 @@ class NearestQuery(Query):
                 return str(alias)
         return None
 
-    def add_search(self, search: Search) -> tuple[Any, Any]:
+    def add_search(self, join: SearchJoin) -> tuple[Any, Any]:
         """Join the search; the columns with the score and the distance."""
-        if not isinstance(search.query, str):
-            search = replace(search, query=search.query.resolve_expression(self))
-        join = SearchJoin(search, self.get_initial_alias(), ALIAS)
+        if not isinstance(join.query, str):
+            join = replace(join, query=join.query.resolve_expression(self))
+        join = replace(join, parent_alias=self.get_initial_alias())
         self.alias_map[ALIAS] = join
         self.alias_refcount[ALIAS] = 1
         self.table_map[join.table_name] = [ALIAS]
@@ -170,9 +157,9 @@ class NearestQuery(Query):
         """As a subquery: the vector may come from the statement around it (OuterRef)."""
         clone = super().resolve_expression(query, *args, **kwargs)
         for alias, table in list(clone.alias_map.items()):
-            if isinstance(table, SearchJoin) and not isinstance(table.search.query, str):
-                resolved = table.search.query.resolve_expression(query, *args, **kwargs)
-                clone.alias_map[alias] = replace(table, search=replace(table.search, query=resolved))
+            if isinstance(table, SearchJoin) and not isinstance(table.query, str):
+                resolved = table.query.resolve_expression(query, *args, **kwargs)
+                clone.alias_map[alias] = replace(table, query=resolved)
         return clone
 
     def _with_pushed_conditions(self, alias: str) -> Query:

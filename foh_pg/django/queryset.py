@@ -10,7 +10,7 @@ from django.db.models import Manager, QuerySet, Subquery
 from foh_pg.django import statements
 from foh_pg.django.definition import dimensions_of, included
 from foh_pg.django.index import index_of
-from foh_pg.django.query import NearestQuery, Search
+from foh_pg.django.query import NearestQuery, SearchJoin
 from foh_pg.errors import IndexNotFound, InputError
 from foh_pg.index.calls import HowToSearch
 from foh_pg.index.results import Suggestion
@@ -72,7 +72,7 @@ class FohQuerySet(QuerySet):
         _refuse_arguments(k, how)
         if not hasattr(query, "resolve_expression"):
             query = _packed(query, dimensions_of(chosen, declaring), chosen.name)
-        search = Search(chosen.name, declaring, query, k, how, included(chosen, declaring))
+        search = SearchJoin(chosen.name, declaring, query, k, how, included(chosen, declaring))
         found = self._chain()
         found.query = found.query.chain(NearestQuery)
         ranked, far = found.query.add_search(search)
