@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import router
@@ -103,23 +104,17 @@ class _OfFohIndex(IndexOperation):
 class AlterFohIndex(_OfFohIndex):
     """Change options of an index and keep what it has learned.
 
-    >>> AlterFohIndex("product", "products", probes=8, dial=None)
+    >>> AlterFohIndex("product", "products", {"probes": 8, "dial": None})
 
     Write it in place of the RemoveIndex and AddIndex that makemigrations writes for a changed option: these
     would make another index, to be built. None is for options that are declared no longer; they get their
     defaults.
     """
 
-    def __init__(self, model_name: str, name: str, **options: Any) -> None:
-        if not options:
-            raise InputError(f"AlterFohIndex({model_name!r}, {name!r}) names no option, as in probes=8")
+    def __init__(self, model_name: str, name: str, options: Mapping[str, Any]) -> None:
         self.model_name = model_name
         self.name = name
         self.options = options
-
-    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        given = {"model_name": self.model_name, "name": self.name, **self.options}
-        return self.__class__.__qualname__, [], given
 
     def state_forwards(self, app_label: str, state: Any) -> None:
         new = self._declared(app_label, state).clone()

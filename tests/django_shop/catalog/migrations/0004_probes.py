@@ -5,4 +5,4 @@ from foh_pg.django.operations import AlterFohIndex
 
 class Migration(migrations.Migration):
     dependencies = [("catalog", "0003_search")]
-    operations = [AlterFohIndex("product", "products", probes=8, shortlist=None)]
+    operations = [AlterFohIndex("product", "products", {"probes": 8, "shortlist": None})]
