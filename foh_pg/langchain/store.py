@@ -131,11 +131,11 @@ class FOHVectorStore(VectorStore):
         vectors = self._embedding.embed_documents(texts)
 
         def add(connection: sa.Connection, documents: Documents) -> list[str]:
-            # Where the table does not make keys itself, every row gets one here.
-            made = documents.labels is not None
+            # A table of the store's own makes no keys; one of the application's may.
+            is_ours = documents.labels is not None
             rows = [
                 documents.row(
-                    name or (str(uuid.uuid4()) if made else None), text, vector, metadata, self._labels
+                    name or (str(uuid.uuid4()) if is_ours else None), text, vector, metadata, self._labels
                 )
                 for name, text, vector, metadata in zip(names, texts, vectors, given, strict=True)
             ]
