@@ -100,31 +100,17 @@ $function$;
 -- How labels of a type are read: one (a label), many (an array of labels), json (an array of strings); null where the type cannot hold
 -- labels. A domain is what it is a domain over.
 CREATE OR REPLACE FUNCTION foh._label_kind(type oid) RETURNS text
-LANGUAGE plpgsql STABLE
+LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-DECLARE
-    t pg_type;
-    many boolean := false;
-BEGIN
-    LOOP
-        SELECT * INTO t FROM pg_type x WHERE x.oid = type;
-        IF t.typtype = 'd' THEN
-            type := t.typbasetype;
-        ELSIF t.typcategory = 'A' AND t.typelem <> 0 AND NOT many THEN
-            many := true;
-            type := t.typelem;
-        ELSE
-            EXIT;
-        END IF;
-    END LOOP;
-    RETURN CASE
-        WHEN t.typtype = 'e' OR type IN ('text'::regtype, 'varchar'::regtype, 'char'::regtype, '"char"'::regtype, 'name'::regtype, 'boolean'::regtype,
-                                         'uuid'::regtype, 'smallint'::regtype, 'int'::regtype, 'bigint'::regtype)
-        THEN CASE WHEN many THEN 'many' ELSE 'one' END
-        WHEN type = 'jsonb'::regtype AND NOT many THEN 'json'
-    END;
-END
+    SELECT CASE
+        WHEN e.typtype = 'e' OR e.oid IN ('text'::regtype, 'varchar'::regtype, 'char'::regtype, '"char"'::regtype, 'name'::regtype, 'boolean'::regtype,
+                                          'uuid'::regtype, 'smallint'::regtype, 'int'::regtype, 'bigint'::regtype)
+        THEN CASE WHEN b.many THEN 'many' ELSE 'one' END
+        WHEN e.oid = 'jsonb'::regtype AND NOT b.many THEN 'json'
+    END
+    FROM (SELECT t.oid, t.typelem, t.typcategory = 'A' AND t.typelem <> 0 AS many FROM pg_type t WHERE t.oid = foh._base_type(type)) b
+    JOIN pg_type e ON e.oid = foh._base_type(CASE WHEN b.many THEN b.typelem ELSE b.oid END)
 $function$;
 
 -- Reads from the catalog what an index needs to know of its source, or says why the table cannot have one.
