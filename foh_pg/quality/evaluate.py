@@ -28,6 +28,8 @@ WAITING = "SELECT count(*) FROM {stream}"
 TRAINED = "SELECT m.trained FROM foh.model m WHERE m.index = {id} ORDER BY m.version DESC LIMIT 1"
 SEARCH = "SELECT {answer}(%(query)s::real[]::{vector}.vector, %(k)s, %(step)s, %(match)s::jsonb)"
 CONDITION = "SELECT {condition}(%(query)s::real[]::{vector}.vector, %(k)s, %(match)s)"
+# As if the row that asks had been deleted: its labels would tell of what kind the query is, which has none.
+LEAVE_OUT = "INSERT INTO {stream} (key, op, version) VALUES (%(own)s::{key_type}, 'd', %(version)s)"
 # Steps of a search, as sql/index/maintain.sql names them.
 STEPS = ("lists", "bits", "shortlist")
 STORE = """
@@ -55,8 +57,8 @@ def evaluate(
 ) -> Run:
     """Measure an index by label and by nearness, beside the exact distance.
 
-    Queries are rows that never train (option `held_out`), without their labels; each is left out of its own
-    answer. The index answers through its SQL search with its default options; the exact distance ranks the
+    Queries are rows that never train (option `held_out`), without their labels; each is left out of the index
+    meanwhile. The index answers through its SQL search with its default options; the exact distance ranks the
     whole table, which is read once, in one snapshot. The figures go into foh.run, and to the version of the
     model.
 
@@ -74,12 +76,12 @@ def evaluate(
         run = Run(found.name, "evaluate", found.version, found.version, progress=progress)
         if match is not None:
             # The record of runs holds the figures of the index, which these are not.
-            with session.snapshot():
+            with session.snapshot("READ WRITE"):
                 run.to_version = _measure_matching(session, run, queries, dict(match))
             return run
         run.begin(session)
         with recorded(session, run):
-            with session.snapshot():
+            with session.snapshot("READ WRITE"):
                 version = _measure(session, run, queries)
             run.from_version = run.to_version = version
             with session.write():
@@ -114,7 +116,8 @@ def _measure(session: Session, run: Run, queries: int) -> int:
         _judge_suggestions(session, run, index, rows, answers["exact"][RANKS[-1]], labels)
     with run.phase("distances"):
         _judge_nearness(session, run, index, rows, answers, steps)
-        run.metrics["own_first"] = own_first(session, index, rows, asked[RANKS[0]])
+        with_own = search(session, run, index, rows, 1, without_own=False) or []
+        run.metrics["own_first"] = own_first(session, index, rows, with_own)
     return index.version
 
 
@@ -259,14 +262,22 @@ def search(
     k: int,
     step: str = "answer",
     match: dict[str, Any] | None = None,
+    without_own: bool = True,
 ) -> Found | None:
-    """Keys that the index answers, or has after a step, one more than k; None where it has no such step."""
+    """Keys that the index answers, or has after a step, one more than k; None where it has no such step.
+
+    The row that asks is left out of the index meanwhile. Where the table itself answers, it is still found.
+    """
     found = []
     column = Nullable(Array(index.keys.column))
     given = None if match is None else Jsonb(match)
+    own = index.keys.parameters(rows.keys)
     for i, vector in enumerate(rows.vectors):
         asked = {"query": vector.astype(np.float64).tolist(), "k": k + 1, "step": step, "match": given}
-        [((keys, present),)] = session.copy_out(SEARCH, [column], asked)
+        with session.connection.transaction(force_rollback=True):
+            if without_own:
+                session.execute(LEAVE_OUT, {"own": own[i], "version": index.version})
+            [((keys, present),)] = session.copy_out(SEARCH, [column], asked)
         if not present[0] and step in STEPS:
             return None
         found.append(index.keys.parameters(index.keys.read(keys.values)))

@@ -180,9 +180,9 @@ class Session:
     # -- transactions --------------------------------------------------------------------------------------
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """One read-only snapshot."""
-        with self._transaction("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+    def snapshot(self, mode: LiteralString = "READ ONLY") -> Iterator[None]:
+        """One snapshot, in which nothing can be written unless the mode is READ WRITE."""
+        with self._transaction("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, " + mode):
             yield
 
     @contextmanager
