@@ -57,7 +57,7 @@ DECLARE
     was constant jsonb := foh._names(old);
     names constant jsonb := foh._names(new);
     before constant name[] := old.key || ARRAY[was ->> 'distance_name', was ->> 'score_name']::name[];
-    passing constant text := md5(concat_ws(' ', old.key, new.key));
+    passing constant text := to_hex(hashtextextended(concat_ws(' ', old.key, new.key), 0)) || '_';
     after constant name[] := new.key || ARRAY[names ->> 'distance_name', names ->> 'score_name']::name[];
 BEGIN
     -- In two steps, through names that no column has: the new name of one column may be the old name of another.
