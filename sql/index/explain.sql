@@ -123,7 +123,7 @@ BEGIN
         answered := NULL;
     ELSIF {distributed} THEN
         answered := answered OPERATOR(pg_catalog.||) ', then the nodes';
-    ELSIF pg_catalog.to_regclass({source_text}) IS NULL THEN
+    ELSIF pg_catalog.to_regclass({source_text}) IS NULL OR match IS NOT NULL AND {table_missing} THEN
         PERFORM foh._refuse_changed({name});
     ELSE
         SELECT w.share, w.most INTO share, most

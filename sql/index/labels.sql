@@ -27,7 +27,7 @@ $body$;
 -- foh: fragment refuse_changed_labels
 -- A search goes on where the column of the labels was renamed or dropped; suggestions cannot. In a transaction with one snapshot, where
 -- foh._intact_in_plan knows nothing, looking at the catalog each time would cost more than a search.
-    IF NOT foh._intact_in_plan({recorded_columns}) AND current_setting('transaction_isolation') LIKE 'read %' THEN
+    IF {table_missing} OR NOT foh._intact_in_plan({recorded_columns}) AND current_setting('transaction_isolation') LIKE 'read %' THEN
         PERFORM foh._refuse_if_changed({name}, false);
     END IF;
 

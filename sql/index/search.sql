@@ -233,7 +233,7 @@ DECLARE
     settled int;
 BEGIN
     {refuse_arguments}
-    IF (filter IS NOT NULL OR match IS NOT NULL) AND pg_catalog.to_regclass({source_text}) IS NULL THEN
+    IF filter IS NOT NULL AND pg_catalog.to_regclass({source_text}) IS NULL OR match IS NOT NULL AND {table_missing} THEN
         PERFORM foh._refuse_changed({name});
     END IF;
     IF filter IS NOT NULL THEN

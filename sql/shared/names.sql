@@ -113,7 +113,10 @@ BEGIN
         'tables_text', concat_ws(', ', quote_literal(i.source_name), quote_literal(i.labels_from_name)),
         -- Whether who searches may read all columns of them.
         'tables_readable', concat_ws(' AND ', format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.source_name),
-                                     CASE WHEN i.labels_from IS NOT NULL THEN format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.labels_from_name) END));
+                                     CASE WHEN i.labels_from IS NOT NULL THEN format('pg_catalog.has_table_privilege(%L, ''SELECT'')', i.labels_from_name) END),
+        -- Whether one of them is not there under its name.
+        'table_missing', '(' || concat_ws(' OR ', format('pg_catalog.to_regclass(%L) IS NULL', i.source_name),
+                                          CASE WHEN i.labels_from IS NOT NULL THEN format('pg_catalog.to_regclass(%L) IS NULL', i.labels_from_name) END) || ')');
     quantize := objects ->> 'quantize';
     RETURN objects || keys || i.options || foh._ranking() || foh._citus_names(i) || foh._included_names(i) || jsonb_build_object(
         'id', i.id,

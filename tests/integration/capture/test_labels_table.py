@@ -178,3 +178,24 @@ def test_refusals(connection: Connection, columns: str, message: str) -> None:
     connection.execute(f"CREATE TABLE tags ({columns})")
     with pytest.raises((errors.DatatypeMismatch, errors.UndefinedColumn), match=message):
         create_index(connection, labels="tag", labels_from="tags", labels_key="item")
+
+
+@pytest.mark.parametrize(
+    ("change", "cure"), [("DROP TABLE tags", "drop_index"), ("ALTER TABLE tags RENAME TO marks", "refresh")]
+)
+def test_what_asks_for_labels_names_the_cure_where_their_table_is_gone(
+    tagged: Connection, change: str, cure: str
+) -> None:
+    tagged.execute(change.encode())
+    query = str(X[0].tolist())
+    assert len(tagged.execute("SELECT * FROM foh.idx_search(%s)", [query]).fetchall()) == 3
+    for asked in (
+        "search(%s, match => '{}')",
+        'search(%s, match => \'{"labels": ["a"]}\')',
+        "explain(%s, match => '{}')",
+        "labels(%s)",
+        "suggest(length(%s))",
+    ):
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="has changed") as error:
+            tagged.execute(f"SELECT * FROM foh.idx_{asked}".encode(), [query])
+        assert cure in str(error.value.diag.message_hint)
