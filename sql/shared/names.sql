@@ -8,7 +8,7 @@
 --                        checked_geometry (with v.x)
 --   b                    a row with its code and signature: row_marks
 --   m                    the model, with m.lean and m.reach once these are chosen; recall, probes and shortlist, what a search was
---                        asked for: reach_chosen, probes_chosen, shortlist_chosen
+--                        asked for: reach_chosen, probes_for_share, shortlist_chosen
 --   e.key                an entry whose row is wanted: source_of_key
 --   o.seq                a later entry of the stream: later
 --   s.x, $1              a row and the query, in statements that Citus sends to the nodes, where functions of an index are
@@ -184,7 +184,6 @@ BEGIN
         -- reach, probes, and rows to read.
         'reach_chosen', format('CASE WHEN coalesce(recall, %1$s) IS NOT NULL THEN least(width_bucket(coalesce(recall, %1$s), m.reach_recall) + 1, cardinality(m.reach_recall)) END',
                                coalesce(i.options ->> 'recall', 'NULL') || '::float8'),
-        'probes_chosen', probes_chosen,
         -- Where only a share of the rows passes a condition: so many more lists that about nine in ten of the nearest rows that pass are found.
         'lists_for_share', lists_for_share,
         'probes_for_share', format('CASE WHEN probes IS NOT NULL OR share IS NULL THEN %1$s ELSE least(%2$s::float8 * greatest(%3$s, 1::float8), 1e7::float8)::int END',
