@@ -25,16 +25,14 @@ FROM pg_catalog.pg_settings
 WHERE name IN ('default_transaction_isolation', 'statement_timeout', 'transaction_timeout',
                'idle_in_transaction_session_timeout', 'idle_session_timeout')
 """
-# The name that stands for this table in any search_path.
+# The name that stands for this table in any search_path; if there is none, tables of that name in any schema,
+# for somebody who left the schema out.
 QUALIFIED = """
 SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname)
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s
-"""
-# Tables of that name in any schema, for somebody who left the schema out.
-ELSEWHERE = """
-SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relname = %s AND c.relkind IN ('r', 'p') AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+WHERE CASE WHEN %(oid)s::pg_catalog.oid IS NOT NULL THEN c.oid = %(oid)s::pg_catalog.oid
+           ELSE c.relname = %(table)s::pg_catalog.text AND c.relkind IN ('r', 'p')
+                AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') END
 ORDER BY 1 LIMIT 3
 """
 
@@ -106,12 +104,11 @@ def resolve(connection: psycopg.Connection[Any], table: str) -> str:
     """The qualified name of a table, given as its user writes it."""
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         with own_path(connection):
-            found = cursor.execute("SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid", [table]).fetchone()
-        named = cursor.execute(QUALIFIED, [found[0]]).fetchone() if found and found[0] else None
-        elsewhere = cursor.execute(ELSEWHERE, [table]).fetchall() if named is None else []
-    if named is None:
-        others = f"; there is {', '.join(name for (name,) in elsewhere)}" if elsewhere else ""
+            [(oid,)] = cursor.execute("SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid", [table])
+        names = [name for (name,) in cursor.execute(QUALIFIED, {"oid": oid, "table": table})]
+    if oid is None or not names:
+        others = f"; there is {', '.join(names)}" if names else ""
         raise InputError(
             f"there is no table {table!r} here: give it as in SQL, with its schema if need be{others}"
         )
-    return str(named[0])
+    return str(names[0])
