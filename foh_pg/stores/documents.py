@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from pgvector.sqlalchemy import Vector
@@ -176,12 +176,6 @@ class Documents:
         return True
 
 
-class Source(Protocol):
-    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
-        """The table; None where it is not there yet and `dimensions` does not say how to make it."""
-        ...
-
-
 @dataclass(frozen=True)
 class OwnTable:
     """A table that the store makes when it first needs it."""
@@ -201,6 +195,7 @@ class OwnTable:
         check_included(self.include)
 
     def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+        """The table; None where it is not there yet and `dimensions` does not say how to make it."""
         present = _present(connection, self.name, self.schema, self.index)
         if present.has_table and present.has_index:
             told = described(connection, self.index)
@@ -284,7 +279,7 @@ class ExistingTable:
     metadata: str | Sequence[str] = ()
     schema: str | None = None
 
-    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents | None:
+    def find(self, connection: sa.Connection, dimensions: int | None) -> Documents:
         present = _present(connection, self.name, self.schema, self.index)
         if not present.has_table:
             raise InputError(f"there is no table {qualified(self.name, self.schema)} in this database")
@@ -319,6 +314,9 @@ class ExistingTable:
 
     def _metadata_names(self) -> list[str]:
         return [self.metadata] if isinstance(self.metadata, str) else list(self.metadata)
+
+
+Source = OwnTable | ExistingTable
 
 
 def _values(metadata: Mapping[str, Any], names: Iterable[str]) -> list[str]:

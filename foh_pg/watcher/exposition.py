@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from socketserver import TCPServer
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -38,6 +39,12 @@ def serving(host: str, port: int, counters: Counters, health: Health) -> Iterato
 
     class Server(ThreadingWSGIServer):
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            # HTTPServer would look up its own name, which may take seconds.
+            TCPServer.server_bind(self)
+            self.server_name, self.server_port = host, self.server_address[1]
+            self.setup_environ()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A client that went away is no news. Anything else is an error of ours."""
