@@ -84,6 +84,8 @@ def check_index(report: Report, name: str, max_lag: float) -> None:
             check_waiting(report, row, word, max_lag)
         with report.guarded("model"):
             check_model(report, row, word)
+    elif row["state"].startswith("a node does not answer"):
+        report.error("stream", row["state"], "start that node, or see what it says in its log")
     elif not broken:
         report.error(
             "stream",

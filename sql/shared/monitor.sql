@@ -32,9 +32,13 @@ BEGIN
                      coalesce(sum(stale::float8 * length) / nullif(sum(length), 0), 0) AS stale FROM {center}) c,
              (SELECT count(*) AS stream, count(*) FILTER (WHERE op = 'u' AND geometry IS NULL) AS deferred, min(written_at) AS waiting_since
               FROM {stream}) s, $$ || inbox || ' w', names);
-EXCEPTION WHEN OTHERS THEN
-    problem := 'it cannot be read: ' || SQLERRM;
-    RETURN NEXT;
+EXCEPTION
+    WHEN connection_exception THEN
+        problem := 'a node does not answer: ' || SQLERRM;
+        RETURN NEXT;
+    WHEN OTHERS THEN
+        problem := 'it cannot be read: ' || SQLERRM;
+        RETURN NEXT;
 END
 $function$;
 

@@ -14,9 +14,12 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from pgvector.sqlalchemy import VECTOR
+from psycopg import sql
+from psycopg.rows import dict_row
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from foh_pg import Index, updater
+from foh_pg.doctor.examine import examine
 from foh_pg.errors import BuildError, InputError
 from foh_pg.postgres.connect import connect
 from foh_pg.sqlalchemy import FOHIndex, foh_search, select_nearest
@@ -486,6 +489,28 @@ def test_a_table_that_was_dropped(cluster: Cluster, owner: psycopg.Connection[An
     with pytest.raises(psycopg.errors.UndefinedTable, match="was dropped"):
         owner.execute("SELECT foh.refresh('digits')")
     owner.execute("SELECT foh.drop_index('digits')")
+
+
+def test_a_node_that_does_not_answer(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
+    index = built(cluster, owner)
+    limit = "ALTER ROLE app_owner CONNECTION LIMIT {}"
+    cluster.nodes[1].execute(sql.SQL(limit).format(0))
+    try:
+        # A new session: older ones keep their connections to the nodes.
+        with pytest.raises(psycopg.OperationalError):
+            nearest(Index.open(cluster.connect(), "digits"), 1)
+        with pytest.raises(psycopg.OperationalError):
+            updater.update(cluster.dsn(), "digits")
+        status = cluster.connect().execute("SELECT status FROM foh.index_stat").fetchone()
+        assert status is not None
+        assert status[0].startswith("a node does not answer")
+        report = examine(cluster.connect(row_factory=dict_row))
+        [found] = [found for found in report.findings if found.check == "stream"]
+        assert "start that node" in found.cure
+    finally:
+        cluster.nodes[1].execute(sql.SQL(limit).format(-1))
+    assert nearest(index, 1) == 1
+    sound(owner)
 
 
 def test_an_updater_that_died_in_a_pull(cluster: Cluster, owner: psycopg.Connection[Any]) -> None:
