@@ -76,9 +76,20 @@ def hamming_pairs(a: CodeArray, b: CodeArray, among: npt.NDArray[Any]) -> npt.ND
     >>> hamming_pairs(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]), np.array([[1, 0]]))
     array([[3, 0]], dtype=uint16)
     """
-    total = np.zeros(among.shape, dtype=np.uint16)
+    return hamming_at(a, b, np.arange(len(a))[:, None], among)
+
+
+def hamming_at(
+    a: CodeArray, b: CodeArray, left: npt.NDArray[Any], right: npt.NDArray[Any]
+) -> npt.NDArray[np.uint16]:
+    """Hamming distances between codes of `a` at positions `left` and codes of `b` at positions `right`.
+
+    >>> hamming_at(pack([[1, 0, 1]]), pack([[1, 0, 1], [0, 1, 0]]), np.array([0, 0, 0]), np.array([0, 1, 1]))
+    array([0, 3, 3], dtype=uint16)
+    """
+    total = np.zeros(np.broadcast_shapes(left.shape, right.shape), dtype=np.uint16)
     for mine, others in zip(_words(a), _words(b), strict=True):
-        total += np.bitwise_count(mine[:, None] ^ others[among])
+        total += np.bitwise_count(mine[left] ^ others[right])
     return total
 
 

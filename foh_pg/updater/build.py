@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from foh_pg.errors import BuildError, StateError
@@ -14,16 +15,20 @@ from foh_pg.tables.index_row import IndexRow, find_index, read_index
 from foh_pg.tables.model_state import load_state
 from foh_pg.updater import training
 from foh_pg.updater.fill import fill
+from foh_pg.updater.gathering import Gathered
 from foh_pg.updater.install import install
-from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, weighed, with_geometry
+from foh_pg.updater.plan import Survey, handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.pull import pull
 from foh_pg.updater.served_model import FIRST, read_served
 from foh_pg.updater.train import train
 from foh_pg.updater.unfinished import Plan, load_plan
 from foh_pg.updater.update import Limits, take_in, written_meanwhile
+from foh_pg.updater.weighing import hold_queries, weigh_by_sample
 
-# Reads the index and a sample of its rows, and makes the plan of a filling from them.
-MakePlan = Callable[[Session, Run], tuple[IndexRow, Plan]]
+# The index as it was read, the plan of a filling, and the queries by which a ranking is chosen.
+Made = tuple[IndexRow, Plan, Gathered | None]
+# Reads the index and a sample of its rows, and makes the plan from them.
+MakePlan = Callable[[Session, Run], Made]
 
 # Versions whose models are kept: not the very first, made before any row.
 MODELS = """
@@ -85,7 +90,12 @@ def _fill(session: Session, run: Run, index: IndexRow, kind: str, make: MakePlan
     left = load_plan(session, index, kind)
     if left is not None:
         run.note("going on with a build that was interrupted")
-        change = fill(session, run, index, *left)
+        plan, position = left
+        if plan.model.ranking.rows == 0 and len(plan.centers):
+            # What the rows that are placed already were to the queries is not known any more.
+            model = weigh_by_sample(session, run, index, plan.model, plan.centers, plan.rows)
+            plan = replace(plan, model=model)
+        change = fill(session, run, index, plan, position=position)
     else:
         pull(session, run, keys_only=True)
         change = fill(session, run, *make(session, run))
@@ -99,8 +109,8 @@ def _survey(session: Session, run: Run) -> tuple[IndexRow, Survey]:
         return index, survey(session, index)
 
 
-def _plan_build(kind: str, session: Session, run: Run) -> tuple[IndexRow, Plan]:
-    """The plan of a build: hash functions, geometry and ranking are learned from a sample."""
+def _plan_build(kind: str, session: Session, run: Run) -> Made:
+    """The plan of a build: hash functions and geometry are learned from a sample."""
     index, seen = _survey(session, run)
     if seen.rows == 0:
         run.note(f"no row of {index.source} has an embedding yet: each is found as soon as it has one")
@@ -110,12 +120,11 @@ def _plan_build(kind: str, session: Session, run: Run) -> tuple[IndexRow, Plan]:
         model = with_geometry(index, trained.model, seen.sample)
         handover = handover_of(index, seen, trained.pending)
         plan = make_plan(index, kind, model, trained.learner, seen, handover, trained.metrics)
-    plan = weighed(run, index, plan, seen)
     run.metrics.update(trained.metrics)
-    return index, plan
+    return index, plan, hold_queries(run, index, plan.model, seen.sample, plan.centers.levels)
 
 
-def _plan_rollback(to: int, session: Session, run: Run) -> tuple[IndexRow, Plan]:
+def _plan_rollback(to: int, session: Session, run: Run) -> Made:
     """The plan of a return to an earlier version: all of its model, with the geometry that it had.
 
     The geometry is new where the model had none, or another number of bits.
@@ -128,7 +137,7 @@ def _plan_rollback(to: int, session: Session, run: Run) -> tuple[IndexRow, Plan]
             model = with_geometry(index, model, seen.sample)
         handover, metrics = handover_of(index, seen), {"rolled_back_to": to}
         plan = make_plan(index, f"rollback {to}", model, learner, seen, handover, metrics)
-    return index, plan
+    return index, plan, None
 
 
 # -- earlier models ------------------------------------------------------------------------------------------

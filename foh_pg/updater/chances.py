@@ -17,11 +17,13 @@ from scipy import sparse  # type: ignore[import-untyped]
 from foh_pg import hashing
 from foh_pg.learners.similarity import label_matrix
 from foh_pg.model.model import Model, Vectors, label_sets
-from foh_pg.model.ranking import LABEL_DOUBT, LABEL_RANK, LABEL_VOTERS, LABEL_VOTERS_TIMES
+from foh_pg.model.ranking import LABEL_DOUBT, LABEL_RANK, LABEL_VOTERS
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.tables.keys import KeyArray
 from foh_pg.tables.source import Rows
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 # A regression on fewer suggestions, right and wrong ones, would be left to chance.
 LEAST = 40
@@ -40,17 +42,18 @@ def judging(keys: KeyArray) -> npt.NDArray[np.bool_]:
 
 
 def learn_chances(
-    model: Model, base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]
+    model: Model, queries: Rows, labels: Ragged, near: Ints
 ) -> tuple[float, float, float] | None:
     """What the chance of a label is computed from: foh.model.chances; None where too little is known.
 
-    The rows of the base vote for the labels of the queries, the nearest by `distances` (queries, base).
+    The rows nearest to each query, the nearest first, vote for its labels: `near` (queries, rows) says which
+    of those whose labels are given.
     """
     teaching = ~judging(queries.keys)
     if not teaching.any():
         return None
-    queries, distances = queries.take(teaching), distances[teaching]
-    names, shares, right = _votes(base, queries, distances)
+    queries, near = queries.take(teaching), near[teaching]
+    names, shares, right = _votes(queries, labels, near)
     asked, suggested = shares.nonzero()
     hit = np.asarray(right[asked, suggested]).reshape(-1)
     if min(hit.sum(), len(hit) - hit.sum()) < LEAST:
@@ -83,20 +86,16 @@ def leans(model: Model, vectors: Vectors) -> Floats:
     return np.asarray(code @ model.label_projection.reshape(-1, model.bits).T.astype(np.float64))
 
 
-def _votes(base: Rows, queries: Rows, distances: npt.NDArray[np.floating[Any]]) -> tuple[list[str], Any, Any]:
+def _votes(queries: Rows, labels: Ragged, near: Ints) -> tuple[list[str], Any, Any]:
     """The labels, each one's share of the votes, and whether the query has it: sparse (queries, labels)."""
-    names, sets = label_sets(base.labels, queries.labels)
-    hot, own = (label_matrix(labels, len(names), np.float64) for labels in sets)
-    looked = min(LABEL_VOTERS * LABEL_VOTERS_TIMES, distances.shape[1])
-    near = np.argpartition(distances, looked - 1, axis=1)[:, :looked]
-    order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
-    near = np.take_along_axis(near, order, axis=1)
-    rank = np.cumsum(base.labels.lengths[near] > 0, axis=1)
-    votes = (base.labels.lengths[near] > 0) & (rank <= LABEL_VOTERS)
+    names, sets = label_sets(labels, queries.labels)
+    hot, own = (label_matrix(one, len(names), np.float64) for one in sets)
+    rank = np.cumsum(labels.lengths[near] > 0, axis=1)
+    votes = (labels.lengths[near] > 0) & (rank <= LABEL_VOTERS)
     weights = np.where(votes, 1.0 / (LABEL_RANK + rank), 0.0)
     weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
     asked = np.repeat(np.arange(len(near)), near.shape[1])
-    voting = sparse.csr_matrix((weights.ravel(), (asked, near.ravel())), shape=distances.shape)
+    voting = sparse.csr_matrix((weights.ravel(), (asked, near.ravel())), shape=(len(near), labels.rows))
     voting.eliminate_zeros()
     return names, voting @ hot, own
 

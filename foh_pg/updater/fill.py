@@ -6,6 +6,8 @@ piece. An interrupted filling goes on where it was: see `unfinished`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from foh_pg.errors import FenceError
@@ -16,10 +18,12 @@ from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.lists import write_parts
 from foh_pg.tables.parts import Entries, entries_of, join_entries, new_parts, no_entries
 from foh_pg.tables.source import Rows, read_page
+from foh_pg.updater.gathering import Gathered
 from foh_pg.updater.install import Change
 from foh_pg.updater.placing import held_of
 from foh_pg.updater.served_model import Placed, Served
 from foh_pg.updater.unfinished import ORPHANS, Plan, Position, save_plan, save_position
+from foh_pg.updater.weighing import with_ranking
 
 # Rows read and encoded at a time: this many bytes of vectors, and never more rows than that.
 PAGE_BYTES = 64 << 20
@@ -35,19 +39,31 @@ WHERE id = {id} AND version = %(version)s AND next_center = %(first)s
 """
 
 
-def fill(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position | None = None) -> Change:
-    """Place every row of the source; return the change that switches to what was made."""
+def fill(
+    session: Session,
+    run: Run,
+    index: IndexRow,
+    plan: Plan,
+    asking: Gathered | None = None,
+    position: Position | None = None,
+) -> Change:
+    """Place every row of the source; return the change that switches to what was made.
+
+    All rows are offered to the queries of `asking`, by which the ranking is chosen at the end.
+    """
     if position is None:
         position = Position.start(plan)
         with run.phase("plan"):
             _begin(session, index, plan)
     with run.phase("place", plan.rows):
-        _place(session, run, index, plan, position)
+        _place(session, run, index, plan, asking, position)
     run.rows_encoded += position.done
     # An update that fills counts what it takes from the stream, like any other.
     run.rows += len(plan.consumed) if run.kind == "update" else position.done
     run.lists = int(np.count_nonzero(position.lengths))
     run.stale = 0.0
+    if asking is not None:
+        plan = replace(plan, model=with_ranking(run, plan.model, asking, plan.rows))
     return _change(index, plan, position)
 
 
@@ -65,7 +81,9 @@ def _begin(session: Session, index: IndexRow, plan: Plan) -> None:
         save_plan(session, index, plan)
 
 
-def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Position) -> None:
+def _place(
+    session: Session, run: Run, index: IndexRow, plan: Plan, asking: Gathered | None, position: Position
+) -> None:
     size = max(LEAST_PAGE_ROWS, min(PAGE_ROWS, PAGE_BYTES // (4 * index.dimensions)))
     pieces: list[Entries] = []
     more = True
@@ -74,7 +92,7 @@ def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Po
         # stream that the plan does not consume, and that entry wins.
         with session.snapshot():
             page = read_page(session, index, position.after, size)
-        pieces.append(_place_page(index, plan, page.rows))
+        pieces.append(_place_page(index, plan, asking, page.rows))
         position.after, more = page.after, page.more
         position.far = np.concatenate([position.far, page.far])
         position.done += len(page.rows)
@@ -84,13 +102,17 @@ def _place(session: Session, run: Run, index: IndexRow, plan: Plan, position: Po
             pieces = []
 
 
-def _place_page(index: IndexRow, plan: Plan, page: Rows) -> Entries:
+def _place_page(index: IndexRow, plan: Plan, asking: Gathered | None, page: Rows) -> Entries:
     """Encode rows and find their homes; the centers of the entries are positions."""
     # Without centers the table was empty when the plan was made: rows that have come since are in the stream.
     if len(page) == 0 or len(plan.centers) == 0:
         return no_entries(index)
     held = held_of(plan.model, page)
     homes = plan.centers.homes(held["geometry"], index.layout, quick=True)
+    if asking is not None:
+        # Where few rows never train, another model is asked: see hold_out_enough.
+        asked = held if asking.model is plan.model else held_of(asking.model, page)
+        asking.offer(page, asked, homes)
     return entries_of(page.keys, held, homes)
 
 

@@ -17,7 +17,7 @@ from foh_pg.updater import training
 from foh_pg.updater.batch import Batch, handover_after
 from foh_pg.updater.handover import Handover
 from foh_pg.updater.index_state import State
-from foh_pg.updater.weighing import outdated, read_sample_to_weigh, with_ranking
+from foh_pg.updater.weighing import outdated, weigh_by_sample
 
 # At most this many deleted and changed keys wait for the next stage; with more, the learner forgets at once.
 FORGOTTEN = 10_000
@@ -81,8 +81,7 @@ def weigh_again(session: Session, run: Run, state: State, batch: Batch, learned:
     rows = state.rows + len(batch.rows)
     if state.served.first or len(state.centers) == 0 or not outdated(learned.model.ranking, rows):
         return learned
-    sample = read_sample_to_weigh(session, state.index, rows)
-    model = with_ranking(run, state.index, learned.model, sample, state.centers.levels, rows)
+    model = weigh_by_sample(session, run, state.index, learned.model, state.centers, rows)
     return replace(learned, model=model)
 
 

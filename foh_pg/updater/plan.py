@@ -13,7 +13,6 @@ from foh_pg.geometry import Geometry
 from foh_pg.learners import Learner
 from foh_pg.model.model import Model
 from foh_pg.postgres.binary_copy import INT8
-from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.keys import KeyArray
@@ -21,9 +20,7 @@ from foh_pg.tables.source import Rows, count_rows, read_sample
 from foh_pg.updater import training
 from foh_pg.updater.choose import choose_centers
 from foh_pg.updater.handover import Handover
-from foh_pg.updater.trial import base_rows
 from foh_pg.updater.unfinished import Plan, options_text
-from foh_pg.updater.weighing import with_ranking
 
 # Rows that a build learns from: this many, or as many as fit this many bytes.
 SAMPLE_ROWS = 40_000
@@ -58,7 +55,7 @@ def survey(session: Session, index: IndexRow) -> Survey:
     consumed = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     rows = count_rows(session)
     centers = clustering.target_centers(max(rows, 1), index.options["centers"])
-    wanted = max(SAMPLE_ROWS, ROWS_PER_CENTER * centers, round(1.1 * base_rows(rows)))
+    wanted = max(SAMPLE_ROWS, ROWS_PER_CENTER * centers)
     wanted = min(wanted, SAMPLE_BYTES // (4 * index.dimensions))
     return Survey(consumed, rows, read_sample(session, index, min(1.0, wanted / max(rows, 1))))
 
@@ -106,11 +103,3 @@ def make_plan(
         handover=handover,
         metrics=metrics,
     )
-
-
-def weighed(run: Run, index: IndexRow, plan: Plan, seen: Survey) -> Plan:
-    """The plan with a ranking chosen on the centers that it has."""
-    if len(plan.centers) == 0:
-        return plan
-    ranked = with_ranking(run, index, plan.model, seen.sample, plan.centers.levels, seen.rows)
-    return replace(plan, model=ranked)

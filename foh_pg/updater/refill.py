@@ -15,9 +15,10 @@ from foh_pg.updater.handover import Handover
 from foh_pg.updater.index_state import State
 from foh_pg.updater.install import Change
 from foh_pg.updater.learn import Learned, learn
-from foh_pg.updater.plan import handover_of, make_plan, survey, weighed, with_geometry
+from foh_pg.updater.plan import handover_of, make_plan, survey, with_geometry
 from foh_pg.updater.served_model import Placed
 from foh_pg.updater.train import still_fits, train
+from foh_pg.updater.weighing import hold_queries
 
 # An index of at most YOUNG_ROWS rows is placed again as a whole once it should have OUTGROWN times
 # as many centers as it has. That is so when the table has become four times as large.
@@ -82,7 +83,8 @@ def refill(session: Session, run: Run, state: State, batch: Batch, learned: Lear
         model = with_geometry(index, model, seen.sample)
         kept = learner if learner is not None and learner.started else None
         plan = make_plan(index, "full", model, kept, seen, handover, {})
-    return fill(session, run, index, weighed(run, index, plan, seen))
+    asking = hold_queries(run, index, plan.model, seen.sample, plan.centers.levels)
+    return fill(session, run, index, plan, asking)
 
 
 def empty(session: Session, run: Run, state: State, batch: Batch, learned: Learned) -> Change:

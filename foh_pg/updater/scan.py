@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse  # type: ignore[import-untyped]
 
-from foh_pg.learners.similarity import label_matrix
-from foh_pg.model.model import Vectors, label_sets
+from foh_pg.model.model import Vectors
+from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.runs.run import Run
 from foh_pg.runs.session import Session
 from foh_pg.tables.index_row import IndexForm, IndexRow
@@ -73,9 +74,18 @@ def scan(session: Session, run: Run, index: IndexRow, queries: Rows, keep: int, 
 
 def sharing(queries: Rows, base: Rows) -> npt.NDArray[np.bool_]:
     """Whether each query shares a label with each row of the base."""
-    names, sets = label_sets(queries.labels, base.labels)
-    left, right = (label_matrix(labels, len(names)) for labels in sets)
+    numbers = {name: number for number, name in enumerate(sorted(set(queries.labels.values.tolist())))}
+    left, right = (_label_matrix(rows.labels, numbers) for rows in (queries, base))
     return np.asarray((left @ right.T).toarray() > 0)
+
+
+def _label_matrix(labels: Ragged, numbers: dict[str, int]) -> Any:
+    """Which of these labels each row has, as a sparse matrix; a row may have others besides."""
+    names = labels.values.tolist()
+    ids = np.fromiter((numbers.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+    row, known = np.repeat(np.arange(labels.rows), labels.lengths), ids >= 0
+    ones = np.ones(np.count_nonzero(known), dtype=np.float32)
+    return sparse.csr_matrix((ones, (row[known], ids[known])), shape=(labels.rows, max(1, len(numbers))))
 
 
 def exact_distances(index: IndexForm, queries: Vectors, rows: Vectors) -> Values:

@@ -109,8 +109,11 @@ def test_build_goes_on_where_it_was(copy_of: Copy, monkeypatch: pytest.MonkeyPat
     connection.execute("DELETE FROM digit WHERE id < 10")
     insert(connection, range(1000, 1100))
     seen: list[int] = []
-    updater.build(connection, "digits", progress=lambda phase, done, total: seen.append(done))
+    run = updater.build(connection, "digits", progress=lambda phase, done, total: seen.append(done))
     assert violations(connection) == []
+    # The queries have not seen the rows that were placed before: these are read again to choose a ranking.
+    assert run.metrics["ranking"]["asked"] > 100
+    assert connection.execute("SELECT probes > 0 FROM foh.model ORDER BY version DESC").fetchone() == (True,)
     rows = connection.execute("SELECT sum(length) FROM foh.digits_center").fetchone()
     # Rows that were deleted meanwhile leave the lists before the build ends.
     assert rows == (1090,)

@@ -26,11 +26,12 @@ def test_a_label_comes_true_as_often_as_neighbors_vote_for_it() -> None:
     inclined = draw.random((ASKING, 1))
     called_a = np.arange(2 * OF_A_KIND) < OF_A_KIND
     far = draw.random((ASKING, 2 * OF_A_KIND)) / np.where(called_a, inclined, 1 - inclined)
-    names, shares, _ = _votes(base, rows(np.full(ASKING, "a")), far)
+    near = np.argsort(far, axis=1)
+    names, shares, _ = _votes(rows(np.full(ASKING, "a")), base.labels, near)
     share = shares.toarray()[:, names.index("a")]
     queries = rows(np.where(draw.random(ASKING) < share, "a", "b"))
 
-    learned = learn_chances(Model.random(np.zeros(4), 8, 0), base, queries, far)
+    learned = learn_chances(Model.random(np.zeros(4), 8, 0), queries, base.labels, near)
 
     assert learned is not None
     said = np.linspace(0.05, 1.0, 20)

@@ -18,12 +18,14 @@ from foh_pg.quality.advise.measuring import Form
 from foh_pg.runs.run import Run
 from foh_pg.tables.source import Rows
 from foh_pg.updater import weighing
+from foh_pg.updater.places import binomial
 from foh_pg.updater.prices import Prices
-from foh_pg.updater.trial import SHORTLISTS_TRIED, Trial, binomial
+from foh_pg.updater.trial import SHORTLISTS_TRIED, Answers, Trial
 from foh_pg.updater.weighing import (
     ALLOWED,
     GEOMETRY_ALONE,
     LEAST_QUERIES,
+    SURE,
     Weighed,
     cheapest,
     nearest_search,
@@ -65,7 +67,7 @@ class Made:
         return weigh(self.index, self.model, self.rows, self.held)
 
     def trial(self) -> Trial:
-        return Trial(self.index, self.model, self.rows.take(~self.held), self.rows.take(self.held))
+        return Trial.of(self.index, self.model, self.rows.take(~self.held), self.rows.take(self.held))
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +130,7 @@ def test_reading_more_comes_nearer(helpful: Made) -> None:
 
 def test_an_answer_of_everything_is_the_exact_one(helpful: Made) -> None:
     trial = helpful.trial()
-    found = trial.ask(replace(GEOMETRY_ALONE, probes=len(trial.levels.centers), shortlist=ROWS))
+    found = trial.ask(replace(GEOMETRY_ALONE, probes=len(trial.seen.levels.centers), shortlist=ROWS))
     assert found.recall.min() == 1
     for name in ("precision", "both", "distance"):
         assert np.allclose(getattr(found, name), getattr(trial.exact, name))
@@ -160,9 +162,9 @@ def test_a_part_of_the_table_tells_what_the_whole_reaches(share: float) -> None:
     model = Model.random(vectors.mean(axis=0), BITS, 0)
     model = replace(model, geometry=Geometry.fit(vectors, index.geometry, "cosine", 0))
     asking = rows.take(np.arange(300))
-    whole = Trial(index, model, rows.take(np.arange(300, 12_000)), asking)
+    whole = Trial.of(index, model, rows.take(np.arange(300, 12_000)), asking)
     some = rng.choice(np.arange(300, 12_000), round(share * 11_700), replace=False)
-    part = Trial(index, model, rows.take(np.sort(some)), asking, whole.levels, share)
+    part = Trial.of(index, model, rows.take(np.sort(some)), asking, whole.seen.levels, table=11_700)
     # Whatever is read of lists and rows; where there are few rows to tell it, rather too little is said.
     apart = part.recalls(share) - whole.recalls(1.0)
     assert -0.02 < apart.mean() < 0.01
@@ -189,24 +191,27 @@ def test_answers_are_judged_as_the_whole_table_would_give_them() -> None:
     names = [[f"l{n % 6}"] for n in range(len(X))]
     rows = Rows(np.arange(len(X)), X, Ragged.of(names, object))
     asking = rows.take(np.arange(300))
-    whole = Trial(index, model, rows.take(np.arange(300, 12_000)), asking)
+    whole = Trial.of(index, model, rows.take(np.arange(300, 12_000)), asking)
     some = np.sort(rng.choice(np.arange(300, 12_000), 2925, replace=False))
-    part = Trial(index, model, rows.take(some), asking, whole.levels, 0.25)
-    step = Reached(0.5, 64, 16)
-    asked = replace(GEOMETRY_ALONE, probes=step.probes, shortlist=step.shortlist)
+    part = Trial.of(index, model, rows.take(some), asking, whole.seen.levels, table=11_700)
+    asked = replace(GEOMETRY_ALONE, probes=64, shortlist=16)
     truth = whole.ask(asked).recall.mean()
-    assert whole.ask_step(GEOMETRY_ALONE, step).recall.mean() == truth
-    assert part.ask(asked).recall.mean() > truth + 0.05
-    assert part.ask_step(GEOMETRY_ALONE, step).recall.mean() == pytest.approx(truth, abs=0.03)
+    # In all the lists that hold the nearest rows, as in a table that has no more rows.
+    alone = Trial.of(index, model, rows.take(some), asking, whole.seen.levels)
+    assert alone.ask(replace(asked, probes=111)).recall.mean() > truth + 0.05
+    assert part.ask(asked).recall.mean() == pytest.approx(truth, abs=0.03)
 
 
 def test_of_rows_at_one_distance_some_are_not_returned(helpful: Made) -> None:
     """Every row is there three times: the tenth is one of three at the same distance."""
     there, asking = helpful.rows.take(~helpful.held), helpful.rows.take(helpful.held)
-    trial = Trial(helpful.index, helpful.model, there.joined([there, there]), asking)
-    found = trial.ask(replace(GEOMETRY_ALONE, probes=1000, shortlist=200)).recall.mean()
+    there = there.joined([there, there])
+    orders = np.arange(len(there)), np.random.default_rng(0).permutation(len(there))
+    trials = [Trial.of(helpful.index, helpful.model, there.take(order), asking) for order in orders]
+    one, other = (order[trial.nearest] for trial, order in zip(trials, orders, strict=True))
+    found = (one[:, :, None] == other[:, None]).any(axis=2).mean()
     assert found < 0.97
-    assert trial.recalls(1.0).max() == pytest.approx(found, abs=0.03)
+    assert trials[0].recalls(1.0).max() == pytest.approx(found, abs=0.03)
 
 
 def test_the_cheapest_search_of_a_recall_or_the_best_that_is_not_too_dear() -> None:
@@ -271,6 +276,18 @@ def test_more_is_read_where_the_exact_distance_is_better(
     assert "to be as good as the exact distance, searches rank by geometry alone" in found.note
 
 
+def test_answers_shall_be_as_good_for_other_queries_too() -> None:
+    """Half a hundredth below the exact distance is within what is allowed; one that may as well be more is not."""
+    half = np.full(300, 0.5)
+    exact = Answers(half, half, half, half)
+    for spread, sure in ((0.01, True), (0.3, False)):
+        both = half - 0.005 + np.tile([spread, -spread], 150)
+        found = replace(exact, both=both)
+        assert weighing._good(found, exact)
+        assert weighing._good(found, exact, SURE) == sure
+    assert not weighing._good(replace(exact, precision=half - 0.02), exact)
+
+
 def test_no_more_is_read_than_a_search_may_cost(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that is worse than the exact distance, a note says so, and what helps."""
     monkeypatch.setattr(Prices, "labels", 30)
@@ -283,11 +300,11 @@ def test_no_more_is_read_than_a_search_may_cost(helpful: Made, monkeypatch: pyte
 
 def test_a_run_keeps_the_note_of_its_last_choice(helpful: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that lets a table double several times weighs several times; only the last ranking is served."""
-    monkeypatch.setattr(weighing, "hold_out_enough", lambda *_: (helpful.held, helpful.model))
+    seen = helpful.trial().seen
     run = Run("items", "update", 1, 1)
     run.note("discarded a build that was interrupted")
     for said in ("with 16 probes", "with 8 probes", ""):
         chosen = Weighed(Ranking(), {"asked": 0}, said)
-        monkeypatch.setattr(weighing, "weigh", lambda *_, chosen=chosen: chosen)
-        with_ranking(run, helpful.index, helpful.model, helpful.rows, helpful.trial().levels, ROWS)
+        monkeypatch.setattr(weighing, "choose", lambda _, chosen=chosen: chosen)
+        with_ranking(run, helpful.model, seen, ROWS)
         assert run.notes == ["discarded a build that was interrupted", *([said] if said else [])]

@@ -13,14 +13,16 @@ from foh_pg.clustering import BitLevels, Metric, target_centers
 from foh_pg.geometry import Geometry, default_bits
 from foh_pg.learners import FOH
 from foh_pg.model.model import Model, label_lists, typical_distance
-from foh_pg.model.ranking import Ranking, Reached
+from foh_pg.model.ranking import Ranking
 from foh_pg.model.signature import SIGNATURE_BITS
 from foh_pg.quality.advise.sampling import Sample
 from foh_pg.quality.classifier import Classifier, surprise
 from foh_pg.tables.source import Rows
 from foh_pg.updater.asking import wanted_queries
+from foh_pg.updater.gathering import K
+from foh_pg.updater.scan import exact_distances, sharing
 from foh_pg.updater.training import stages
-from foh_pg.updater.trial import LEAST_SHARE, Answers, K, Trial
+from foh_pg.updater.trial import LEAST_SHARE, Answers, Trial
 from foh_pg.updater.weighing import weigh
 
 # Lengths of codes that are tried.
@@ -104,10 +106,11 @@ def measure(sample: Sample, distance: Metric, progress: Progress | None) -> Iter
             progress(f"{bits} bits", done, len(BITS))
         index = Form(bits, default_bits(base.vectors.shape[1]), distance)
         model, levels, learned = learn(index, base, table)
-        trial = Trial(index, model, base, queries, levels, len(base) / table)
+        trial = Trial.of(index, model, base, queries, levels, table=table)
         if done == 0:
             yield Figure(EXACT, trial.exact, megabytes=hnsw_megabytes(sample))
-            yield Figure(FILTERED, of_likeliest_label(trial), ranked_by="likeliest label")
+            filtered = of_likeliest_label(trial, base)
+            yield Figure(FILTERED, filtered, ranked_by="likeliest label")
         dials = {
             LEARNED: learned,
             NEAREST: replace(
@@ -117,15 +120,7 @@ def measure(sample: Sample, distance: Metric, progress: Progress | None) -> Iter
         }
         size = foh_megabytes(sample, bits)
         for dial, ranking in dials.items():
-            yield Figure("foh", ask(trial, ranking), bits, dial, size)
-
-
-def ask(trial: Trial, ranking: Ranking) -> Answers:
-    """What a search of the whole table would answer."""
-    if ranking.probes is None or ranking.shortlist is None:
-        # Too few rows asked for a choice: the whole table is as small.
-        return trial.ask(ranking)
-    return trial.ask_step(ranking, Reached(1.0, ranking.probes, ranking.shortlist))
+            yield Figure("foh", trial.ask(ranking), bits, dial, size)
 
 
 # -- an index of ours in memory ------------------------------------------------------------------------------
@@ -158,20 +153,25 @@ def learn(index: Form, rows: Rows, table: int) -> tuple[Model, BitLevels, Rankin
     return model, levels, weigh(index, model, rows, asking, levels, table).ranking
 
 
-def of_likeliest_label(trial: Trial) -> Answers:
+def of_likeliest_label(trial: Trial, base: Rows) -> Answers:
     """Ten rows for each query by what a classifier says of its labels, in any order, as a filter has them."""
-    sets, names = Vocabulary().read(list(label_lists(trial.base.labels)))
+    sets, names = Vocabulary().read(list(label_lists(base.labels)))
     hot = sets.multi_hot(len(names), np.float32)
-    classifier = Classifier.of(trial.base.vectors, hot)
-    scores = surprise(classifier.project(trial.vectors) + classifier.shares) @ hot.T
+    classifier, queries = Classifier.of(base.vectors, hot), trial.seen.queries
+    scores = surprise(classifier.project(queries.vectors) + classifier.shares) @ hot.T
     drawn = np.random.default_rng(0).permutation(len(hot))
     rows = drawn[np.argsort(-scores[:, drawn], axis=1, kind="stable")[:, :K]]
     of_kind = (rows[:, :, None] == trial.kind[:, None]).any(axis=1) & trial.kind_there
     return Answers(
-        precision=np.take_along_axis(trial.relevant, rows, axis=1).mean(axis=1),
+        precision=np.take_along_axis(sharing(queries, base), rows, axis=1).mean(axis=1),
         recall=(rows[:, :, None] == trial.nearest[:, None]).any(axis=1).mean(axis=1),
         both=of_kind.sum(axis=1) / np.maximum(1, trial.kind_there.sum(axis=1)),
-        distance=np.take_along_axis(trial.distances, rows, axis=1).mean(axis=1, dtype=np.float64),
+        distance=np.array(
+            [
+                exact_distances(trial.index, query[None], base.vectors[found]).mean()
+                for query, found in zip(queries.vectors, rows, strict=True)
+            ]
+        ),
     )
 
 

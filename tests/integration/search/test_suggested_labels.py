@@ -275,9 +275,9 @@ def test_chances_are_judged_by_rows_that_they_were_not_learned_from(
 ) -> None:
     taught, asked = set[int](), set[int]()
 
-    def votes(base: Rows, queries: Rows, distances: Any) -> Any:
+    def votes(queries: Rows, *near: Any) -> Any:
         taught.update(queries.keys.tolist())
-        return chances_votes(base, queries, distances)
+        return chances_votes(queries, *near)
 
     def ask(session: Session, run: Run, index: IndexRow, rows: Rows) -> Any:
         asked.update(rows.keys.tolist())

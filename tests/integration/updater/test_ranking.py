@@ -14,7 +14,11 @@ from foh_pg.cli import app
 from foh_pg.quality.evaluate import evaluate
 from foh_pg.tables.index_row import IndexRow
 from foh_pg.tables.source import Rows
-from foh_pg.updater import build, rebuild, rollback, training, update, weighing
+from foh_pg.updater import build, plan, rebuild, rollback, training, update, weighing
+from foh_pg.updater import fill as filling
+from foh_pg.updater.gathering import Gathered
+from foh_pg.updater.prices import Prices
+from foh_pg.updater.weighing import ALLOWED
 from tests.support.postgres import Database
 
 Connection = psycopg.Connection[Any]
@@ -150,6 +154,64 @@ def test_a_table_that_has_doubled_is_weighed_again(connection: Connection) -> No
 
 
 @pytest.mark.one_version
+@pytest.mark.parametrize(("signal", "most"), [(0.3, None), (0.5, None), (1.0, 1.0)])
+def test_where_labels_say_little_answers_are_not_below_the_exact_distance_or_the_build_says_so(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, signal: float, most: float | None
+) -> None:
+    """One of 40 lists is read at first, and `both` is then far below what the exact distance gives."""
+    monkeypatch.setattr(Prices, "labels", 1.0)
+    if most is not None:
+        monkeypatch.setattr(Prices, "most", most)
+    fill(connection, signal, shuffled=False)
+    connection.execute("SELECT foh.alter_index('items', '{\"centers\": 40}')")
+    run = build(connection, "items")
+    found = evaluate(connection, "items", queries=300).metrics
+    said = [note for note in run.notes if "a higher recall, as an option or an argument, finds more" in note]
+    below = found["exact"]["both10"] - found["index"]["both10"]
+    if most is None:
+        # A search also finds rows that have asked, which are no answers in the choice.
+        assert below < ALLOWED + 0.01
+        assert found["index"]["p10"] > found["exact"]["p10"] - ALLOWED - 0.01
+        assert not said
+    else:
+        assert below > 0.05
+        assert said
+
+
+@pytest.mark.one_version
+def test_a_build_is_judged_by_all_rows_whatever_its_sample(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(plan, "ROWS_PER_CENTER", 1)
+    monkeypatch.setattr(filling, "LEAST_PAGE_ROWS", 400)
+    monkeypatch.setattr(filling, "PAGE_BYTES", 0)
+    seen: list[Gathered] = []
+
+    def chosen(*given: Any) -> Any:
+        seen.append(given[2])
+        return weighing.with_ranking(*given)
+
+    monkeypatch.setattr(filling, "with_ranking", chosen)
+    fill(connection, signal=1.0, shuffled=False)
+    run = build(connection, "items")
+    [found] = seen
+    asking = found.queries.keys.tolist()
+    assert 40 <= len(asking) < 200
+    assert run.metrics["ranking"]["asked"] == len(asking)
+    assert found.rows == ROWS - len(asking)
+    [distances] = zip(
+        *connection.execute(
+            "SELECT (SELECT array_agg(d.distance ORDER BY d.distance) FROM (SELECT o.embedding OPERATOR(extensions.<=>) q.embedding AS distance "
+            "FROM item o WHERE o.id <> ALL (%(asking)s) ORDER BY 1 LIMIT 10) d) FROM item q JOIN unnest(%(asking)s::int[]) WITH ORDINALITY a (id, place) USING (id) ORDER BY a.place",
+            {"asking": asking},
+        ),
+        strict=True,
+    )
+    assert found.nearest["far"][:, :10] == pytest.approx(np.array(distances), abs=1e-6)
+
+
+@pytest.mark.one_version
 def test_in_a_small_table_further_rows_ask_a_model_that_has_not_learned_from_them(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,13 +226,14 @@ def test_in_a_small_table_further_rows_ask_a_model_that_has_not_learned_from_the
 
     monkeypatch.setattr(training, "learn", watched)
     asked: list[Any] = []
-    ask = weighing.weigh
+    hold_out = weighing.hold_out_enough
 
-    def weighed(index: Any, model: Any, rows: Rows, held: Any, *more: Any) -> weighing.Weighed:
+    def chosen(index: Any, model: Any, rows: Rows) -> Any:
+        held, model = hold_out(index, model, rows)
         asked.append(set(rows.keys[held].tolist()))
-        return ask(index, model, rows, held, *more)
+        return held, model
 
-    monkeypatch.setattr(weighing, "weigh", weighed)
+    monkeypatch.setattr(weighing, "hold_out_enough", chosen)
     run = build(connection, "items")
     assert run.metrics["ranking"]["asked"] == 0.2 * ROWS
     [asking] = asked

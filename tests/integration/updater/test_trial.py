@@ -11,7 +11,6 @@ import numpy as np
 import psycopg
 import pytest
 
-from foh_pg.arrays.codes import hamming_pairs
 from foh_pg.model.ranking import LOOKED, LOOKED_TIMES, VOTERS, Ranking
 from foh_pg.postgres.binary_copy import Ragged
 from foh_pg.runs.session import open_session
@@ -19,8 +18,9 @@ from foh_pg.tables.centers import read_centers
 from foh_pg.tables.index_row import find_index
 from foh_pg.tables.source import Rows, read_sample
 from foh_pg.updater import build
+from foh_pg.updater.gathering import K
 from foh_pg.updater.served_model import read_served
-from foh_pg.updater.trial import Answers, Ints, K, Trial
+from foh_pg.updater.trial import Answers, Ints, Trial
 
 Connection = psycopg.Connection[Any]
 
@@ -34,19 +34,18 @@ class Answering(Trial):
 
     answered: Ints
 
-    def _judge(self, rows: Ints) -> Answers:
-        self.answered = rows
-        return super()._judge(rows)
+    def _judge(self, kept: Ints) -> Answers:
+        self.answered = np.take_along_axis(self.near["row"], kept, axis=1)
+        return super()._judge(kept)
 
     def tied(self, ranking: Ranking) -> np.ndarray[Any, Any]:
         """Whether the last row that is looked at, votes or is read is as good as the next one."""
         assert ranking.probes is not None
         assert ranking.shortlist is not None
         looked = max(LOOKED, LOOKED_TIMES * ranking.shortlist)
-        there = self.listed(ranking.probes)
-        near = hamming_pairs(self.looks[0], self.geometry, self.near)
+        there, near = self.listed(ranking.probes), self.near["far"]
         found = self.looked(ranking.probes, looked)
-        labelled = found.signatures.any(axis=2)
+        labelled = found.labels > 0
         cuts = [
             (np.where(there, near, np.inf), looked),
             (np.where(labelled, found.estimates + ranking.code * found.codes, np.inf), VOTERS),
@@ -106,8 +105,8 @@ def test_whole_answers_are_those_of_sql(connection: Connection, distance: str) -
     assert len(levels.areas) > 1
     asked = texts(rows_of(rng, QUERIES, means)[0])
     queries = np.array([json.loads(text) for text in asked], dtype=np.float32)
-    asking = Rows(np.arange(QUERIES), queries, Ragged.of([["l0"]] * QUERIES, object))
-    trial = Answering(index, model, rows, asking, levels)
+    asking = Rows(-1 - np.arange(QUERIES), queries, Ragged.of([["l0"]] * QUERIES, object))
+    trial = Answering.of(index, model, rows, asking, levels)
     compared = 0
     for code, votes in ((0.2, 1.0), (0.1, 0.05), (0.4, 3.0), (0.0, 0.0)):
         connection.execute(MODEL, [code, votes])
@@ -119,7 +118,7 @@ def test_whole_answers_are_those_of_sql(connection: Connection, distance: str) -
             for query, rows_there, tied in zip(asked, trial.answered, trial.tied(ranking), strict=True):
                 if not tied:
                     found = [key for (key,) in connection.execute(SEARCH, [query, probes, shortlist])]
-                    assert found == trial.base.keys[rows_there].tolist()
+                    assert found == rows.keys[rows_there].tolist()
                     compared += 1
     # Ties leave the others open.
     assert compared > 0.5 * 12 * QUERIES
