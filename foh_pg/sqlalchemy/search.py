@@ -63,6 +63,8 @@ def foh_search(
     by the index's distance; NULL with shortlist 0) and `score` (what the rows are ranked by, the smaller the
     nearer).
 
+    `probes`, `shortlist`, `labels`, `recall` and `max_distance` are those of `foh_pg.index.Index.search`.
+
     >>> s = foh_search(Product, vector, k=10, probes=8, filter=Product.price < 10)
     >>> select(Product, s.c.score).join(s, s.c.id == Product.id).order_by(s.c.score)
 
@@ -80,11 +82,6 @@ def foh_search(
         A condition on included columns and labels as data, as `foh_pg.index.Index.search` takes it.
     index
         The name of the FOHIndex, where there are several.
-
-    Other Parameters
-    ----------------
-    probes, shortlist, labels, recall, max_distance
-        As `foh_pg.index.Index.search` has them.
     """
     chosen = _index(entity, index)
     keys = chosen.key_columns
