@@ -64,7 +64,7 @@ def advise(
         if advice is None:
             with one_thread():
                 figures = list(measuring.measure(found, metric, progress))
-            advice = verdict.decide(found, figures)
+            advice = verdict.decide(found, figures, present[1] if present else None)
     result = {
         "sample": found.describe(),
         "figures": [figure.describe() for figure in figures],

@@ -166,6 +166,9 @@ def test_an_index_that_is_there() -> None:
     advice = advise(shares(0.1), {32: shares(0.3), 64: shares(0.4)}, shares(0.1))
     assert "64 bits are clearly better" in advice.for_index("items", 32)
     assert advice.for_index("items", 64).endswith("is there: keep it.")
+    # What is shown are its figures, also where fewer bits would do.
+    some = figures(shares(0.1), {32: shares(0.395), 64: shares(0.4)}, shares(0.1))
+    assert [decide(sample(), some, there).bits for there in (None, 16, 32, 64, 256)] == [32, 32, 32, 64, 32]
     useless = advise(shares(0.4), {32: shares(0.4)}, shares(0.1))
     assert "foh-pg drop-index items removes" in useless.for_index("items", 32)
 

@@ -110,15 +110,19 @@ def nothing_to_learn(sample: Sample) -> Advice | None:
     return Advice("pgvector", "Use plain pgvector.", why)
 
 
-def decide(sample: Sample, figures: Sequence[Figure]) -> Advice:
+def decide(sample: Sample, figures: Sequence[Figure], present: int | None = None) -> Advice:
     """Choose by what each way would return: more rows of the right kind, or more of those the nearest.
 
     P@10 alone could be had by any rows of the right label, so it is worth nothing where the nearest rows of
-    the right kind are lost for it.
+    the right kind are lost for it. `present`: the bits of the index that is there, whose figures are shown
+    unless more bits are better.
     """
     [cosine] = (figure for figure in figures if figure.way == EXACT)
     [filtered] = (figure for figure in figures if figure.way == FILTERED)
-    ours = _fewest_bits([figure for figure in figures if figure.ranked_by == LEARNED])
+    learned = [figure for figure in figures if figure.ranked_by == LEARNED]
+    ours = _fewest_bits(learned)
+    if present is not None and (ours.bits or 0) < present:
+        ours = next((figure for figure in learned if figure.bits == present), ours)
     gain = Gain.of(ours.answers.precision, cosine.answers.precision)
     of_kind = Gain.of(ours.answers.both, cosine.answers.both)
     use = (gain.worthwhile or of_kind.worthwhile) and not (gain.loses or of_kind.loses)
