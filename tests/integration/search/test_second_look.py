@@ -12,7 +12,8 @@ from foh_pg.geometry import LONGEST
 from foh_pg.model.ranking import CONSTANTS, LOOKED, LOOKED_TIMES, Ranking
 from foh_pg.quality.advise.condition import EXACT_ROWS
 from foh_pg.quality.advise.measuring import FULL_DIAL
-from foh_pg.updater.trial import Looked, estimated
+from foh_pg.updater.gathering import NEAR_BY_BITS
+from foh_pg.updater.trial import Looked
 from tests.support.postgres import Database
 from tests.support.shop import BITS, Shop, text, vectors
 
@@ -27,6 +28,11 @@ NEAR = "SELECT keys, bits, leans FROM {near}(%s, %s, 1, 0, NULL, %s, 1, false)"
 
 def packed(rows: list[str]) -> np.ndarray[Any, Any]:
     return np.packbits(np.array([[bit == "1" for bit in row] for row in rows]), axis=1)
+
+
+def differing(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """In how many bits packed rows differ."""
+    return np.unpackbits(left ^ right, axis=1).sum(axis=1).astype(np.int64)
 
 
 def fill_one_list(database: Database) -> None:
@@ -88,20 +94,16 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
         wanted = LOOKED // LOOKED_TIMES
         keys, estimates, leans = listed.run(NEAR, [text(query), wanted, dial]).fetchone() or ()
         looks = [packed([look]) for look in listed.looks(query)]
-        far = np.unpackbits(looks[0] ^ rows_geometry, axis=1).sum(axis=1)
+        far = differing(looks[0], rows_geometry)
         first = np.argsort(far, kind="stable")[:LOOKED]
         if far[first[-1]] == np.sort(far)[LOOKED]:
             # Which of these rows are looked at is not told.
             continue
-        trial: Any = SimpleNamespace(
-            near=first[None],
-            bits=estimated(looks, rows_geometry, first[None]),
-            signatures=signatures,
-            query_codes=packed([bits[width:]]),
-            codes=np.packbits(codes, axis=1),
-            index=SimpleNamespace(bits=BITS, geometry=width),
-            distances=np.zeros((1, ROWS)),
-        )
+        near = np.zeros((1, LOOKED), dtype=NEAR_BY_BITS)
+        near["bits"] = sum(differing(look, rows_geometry[first]) for look in looks) - differing(*looks[1:])
+        near["code"] = differing(packed([bits[width:]]), np.packbits(codes[first], axis=1))
+        near["labels"] = np.packbits(signatures[first], axis=1).view(np.uint64)[:, 0]
+        trial: Any = SimpleNamespace(near=near, index=SimpleNamespace(bits=BITS, geometry=width))
         looked = Looked.of(trial, np.arange(LOOKED)[None])
         if tied(looked):
             continue
@@ -119,6 +121,6 @@ def test_leans_are_those_of_python(listed: Shop, share: float, labels: int, dial
 
 def tied(looked: Looked) -> bool:
     """Whether the last voter is no better than the next row: who votes is not told then."""
-    labelled = looked.signatures[0].any(axis=1)
+    labelled = looked.labels[0] > 0
     order = np.sort((looked.estimates + CODE * looked.codes)[0][labelled])
     return len(order) > 9 and bool(np.isclose(order[8], order[9], atol=1e-12))
