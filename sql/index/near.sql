@@ -306,7 +306,7 @@ BEGIN
         fallback := 'asked';
         RETURN;
     END IF;
-    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 WHEN share IS NOT NULL THEN greatest(k::float8, {fewer_rows} * ranked) * times::float8 ELSE greatest((k * times)::float8, ranked) END, 1e7);
+    wanted := least(CASE WHEN again THEN greatest(k::float8, ranked) * times::float8 WHEN share IS NOT NULL THEN greatest(ranked, greatest(k::float8, {fewer_rows} * ranked) * times::float8) ELSE greatest((k * times)::float8, ranked) END, 1e7);
     -- Two nested IFs: PL/pgSQL would run a condition that contains a query even where again is false.
     IF again THEN
         IF 3 * probes::bigint > (SELECT count(*) FROM {center}) THEN

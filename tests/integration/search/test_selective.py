@@ -9,7 +9,7 @@ import pytest
 from tests.integration.search.test_complete import become, with_tenants
 from tests.integration.search.test_plans import touched
 from tests.support.postgres import Database
-from tests.support.shop import DIMENSIONS, Shop, exact_distance, vectors
+from tests.support.shop import DIMENSIONS, Shop, exact_distance, text, vectors
 
 ROWS = 3000
 BASE = vectors(ROWS)
@@ -55,6 +55,14 @@ def test_a_changed_table_is_refused(shop: Shop, filter: str) -> None:
     shop.run("ALTER TABLE {source} RENAME other TO embedding")
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has changed since"):
         shop.found(QUERY, 10, filter=filter, labels=0)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.5])
+def test_a_filter_that_most_rows_pass_reads_the_whole_shortlist(shop: Shop, share: float) -> None:
+    """Also where all rows pass: half of the shortlist would find a seventh fewer of the nearest rows."""
+    asked = "SELECT cardinality(keys) FROM {near}(%s, 10, 30, 30, NULL, 0, %s, false, %s::float8)"
+    times = int(np.ceil(1 / share))
+    assert shop.run(asked, [text(QUERY), times, share]).fetchone() == (30,)
 
 
 def test_as_many_rows_as_a_number_can_say(shop: Shop) -> None:
